@@ -1,0 +1,65 @@
+"""The entries `plot` and `animate`, and what they need."""
+
+import importlib.util
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+PLOT_EXTENSIONS = (".png", ".pdf", ".svg")
+ANIMATION_EXTENSIONS = (".gif", ".html")
+
+# The page draws itself in the browser, so it is the one kind of picture that needs no package.
+_NEEDS = {".html": (), ".gif": ("matplotlib", "PIL")}
+_PACKAGE_OF = {"PIL": "pillow"}
+
+
+def missing_packages(extension: str) -> tuple[str, ...]:
+    """Names of the packages that a picture with this extension needs and that are not installed."""
+    needed = _NEEDS.get(extension.lower(), ("matplotlib",))
+    absent = [name for name in needed if importlib.util.find_spec(name) is None]
+    return tuple(_PACKAGE_OF.get(name, name) for name in absent)
+
+
+def plot(scenario: Any, plan: Any, path: str | PathLike[str]) -> None:
+    """Write one figure that explains the solution.
+
+    It shows the motion as stroboscopic pictures coloured by time, every quantity that the scenario wants seen
+    with its limits, and the convergence of cost and constraint violation over the inner iterations.
+
+    Arguments:
+        scenario: what `optdyn.systems.load` returned.
+        plan: what `optdyn.optimize_trajectory` returned for it; it need not have converged.
+        path: a file ending in `.png`, `.pdf` or `.svg`.
+    """
+    target = _checked(path, PLOT_EXTENSIONS)
+    from optdyn.viz._figure import draw_figure
+
+    draw_figure(scenario, plan).savefig(target, dpi=140)
+
+
+def animate(scenario: Any, plan: Any, path: str | PathLike[str]) -> None:
+    """Write an animation that plays in real time.
+
+    Arguments:
+        scenario: what `optdyn.systems.load` returned.
+        plan: what `optdyn.optimize_trajectory` returned for it; it need not have converged.
+        path: a file ending in `.gif`, or in `.html` for a self-contained page with play, pause, speed and a
+            slider (it is smaller than the GIF, sharp at every size, and needs no network).
+    """
+    target = _checked(path, ANIMATION_EXTENSIONS)
+    if target.suffix.lower() == ".html":
+        from optdyn.viz._html import write_html as write
+    else:
+        from optdyn.viz._gif import write_gif as write
+    write(scenario, plan, target)
+
+
+def _checked(path: str | PathLike[str], known: tuple[str, ...]) -> Path:
+    target = Path(path)
+    extension = target.suffix.lower()
+    if extension not in known:
+        raise ValueError(f"cannot write {target}: the file name has to end in {' or '.join(known)}")
+    missing = missing_packages(extension)
+    if missing:
+        raise ImportError(f"{extension} pictures need {' and '.join(missing)}: pip install 'optdyn[viz]'")
+    return target
