@@ -1,0 +1,5 @@
+"""`python -m optdyn` is the same as the command `optdyn`."""
+
+from optdyn.cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""Arguments of every command, and the one place that turns what happened into an exit code.
+
+Nothing heavy is imported here: `optdyn --help` has to be quick.
+"""
+
+import enum
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from optdyn.cli import _errors
+from optdyn.cli._errors import BadInputError, InterruptedByUserError, interruptible, one_line
+
+app = typer.Typer(
+    name="optdyn",
+    help="Optimization-based dynamics: solve the ready-made trajectory optimization problems.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+class Dtype(enum.StrEnum):
+    """Floating-point type of a whole run."""
+
+    float64 = "float64"
+    float32 = "float32"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"optdyn {version('optdyn')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("list")
+def list_command() -> int:
+    """List the scenarios and their variants."""
+    from optdyn.cli._list import list_scenarios
+
+    with interruptible():
+        list_scenarios()
+    return _errors.SUCCESS
+
+
+@app.command("solve")
+def solve_command(
+    scenario: Annotated[str, typer.Argument(help="A name that `optdyn list` shows.", show_default=False)],
+    variant: Annotated[
+        str | None, typer.Option(help="Variant of the scenario; its first one if absent.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the initial guess.")] = 0,
+    central_path: Annotated[
+        float | None, typer.Option(metavar="K", help="Central-path parameter of the lower-level solve.")
+    ] = None,
+    smoothing: Annotated[
+        float | None, typer.Option(metavar="K", help="Central-path parameter that derivatives are taken at.")
+    ] = None,
+    dtype: Annotated[Dtype, typer.Option(help="Floating-point type.")] = Dtype.float64,
+    json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the result as JSON.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.png", help="Write a figure (png, pdf or svg).")
+    ] = None,
+    animate: Annotated[
+        Path | None, typer.Option(metavar="FILE.gif", help="Write an animation (gif or html).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> int:
+    """Optimize the trajectory of SCENARIO.
+
+    The exit code is 0 only if the result is `successful`, 1 if it is not, and 2 on bad input.
+    """
+    from optdyn.cli._solve import SolveRequest, solve
+
+    request = SolveRequest(
+        scenario=scenario,
+        variant=variant,
+        seed=seed,
+        central_path=central_path,
+        smoothing=smoothing,
+        dtype=dtype.value,
+        json=json,
+        plot=plot,
+        animate=animate,
+        quiet=quiet,
+    )
+    with interruptible():
+        return solve(request)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; `arguments` default to those of the process."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except BadInputError as error:
+        return _fail(one_line(error), _errors.BAD_INPUT)
+    except typer.TyperException as error:
+        return _fail(
+            f"{one_line(error.format_message()).rstrip('.')} (see `optdyn --help`)", _errors.BAD_INPUT
+        )
+    except (InterruptedByUserError, KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", _errors.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader went away (`optdyn list | head -1`); give the interpreter's last flush somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _errors.SUCCESS
+    except Exception as error:
+        traceback.print_exc()
+        return _fail(f"internal error, please report it: {one_line(error)}", _errors.INTERNAL_ERROR)
+    return int(code or 0)
+
+
+def main() -> NoReturn:
+    """Run the command line of this process."""
+    code = run()
+    if code == _errors.INTERRUPTED:
+        # A compiled solve cannot be stopped from outside and would hold the interpreter's shutdown back.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"optdyn: {message}", file=sys.stderr)
+    return code
