@@ -61,7 +61,7 @@ contract: $(STAMP)-dev ## who may import whom
 	$(BIN)/lint-imports
 
 docs: $(STAMP)-docs ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) build dist site out .pytest_cache .ruff_cache .hypothesis .import_linter_cache

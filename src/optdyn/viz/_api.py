@@ -9,8 +9,8 @@ PLOT_EXTENSIONS = (".png", ".pdf", ".svg")
 ANIMATION_EXTENSIONS = (".gif", ".html")
 
 # The page draws itself in the browser, so it is the one kind of picture that needs no package.
-_NEEDS = {".html": (), ".gif": ("matplotlib", "PIL")}
-_PACKAGE_OF = {"PIL": "pillow"}
+_NEEDS: dict[str, tuple[str, ...]] = {".html": (), ".gif": ("matplotlib", "PIL")}
+_PACKAGE_OF: dict[str, str] = {"PIL": "pillow"}
 
 
 def missing_packages(extension: str) -> tuple[str, ...]:

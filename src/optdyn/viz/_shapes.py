@@ -73,7 +73,7 @@ def add_trail(
 ) -> Artist:
     """Draw a path whose segments have their own colours ([k, 2] points, k - 1 colours)."""
     segments = np.stack([points[:-1], points[1:]], axis=1)
-    finite = np.isfinite(segments).all(axis=(1, 2))
+    finite = np.all(np.isfinite(segments), axis=(1, 2))
     kept = [color for color, good in zip(colors, finite, strict=True) if good]
     trail = LineCollection(
         list(segments[finite]), colors=kept, linewidths=width, capstyle="round", zorder=zorder
