@@ -27,7 +27,7 @@ def summary(content: dict[str, Any], message: str) -> Table:
     table.add_row("constraint violation", f"{content['constraint_violation']:.2e}")
     iterations = content["iterations"]
     table.add_row("iterations", f"{iterations['inner']} in {iterations['outer']} outer rounds")
-    table.add_row("lower level", _lower_level(content["lower_level"]))
+    _add_lower_level(table, content["lower_level"])
     time = content["time"]
     table.add_row("compile", f"{time['compile_s']:.2f} s")
     table.add_row("solve", f"{time['solve_s']:.3f} s (compiled, {content['dtype']})")
@@ -35,11 +35,12 @@ def summary(content: dict[str, Any], message: str) -> Table:
     return table
 
 
-def _lower_level(lower: dict[str, Any]) -> Text:
+def _add_lower_level(table: Table, lower: dict[str, Any]) -> None:
     if not lower["solves"]:
-        return Text("none (explicit dynamics)")
+        table.add_row("lower level", "none (explicit dynamics)")
+        return
     text = Text(f"{lower['solves']} solves, ")
     text.append(f"{lower['failed']} failed", style="bold red" if lower["failed"] else "")
-    text.append(f", steps {lower['steps_mean']:.1f} mean {lower['steps_max']} max")
-    text.append(f", residual {lower['residual_max']:.1e} max")
-    return text
+    table.add_row("lower level", text)
+    table.add_row("steps per solve", f"{lower['steps_mean']:.1f} mean, {lower['steps_max']} max")
+    table.add_row("largest residual", f"{lower['residual_max']:.1e}")
