@@ -1,8 +1,8 @@
 import io
 
-from helpers.fake_scenario import FakeScenario, fake_plan
 from rich.console import Console
 
+from helpers.fake_scenario import FakeScenario, fake_plan
 from optdyn.cli._document import Timing, document
 from optdyn.cli._summary import summary
 
