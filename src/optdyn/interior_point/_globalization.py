@@ -1,0 +1,90 @@
+"""Step length: fraction to the boundary, then a filter on two measures.
+
+Why a filter and not a merit function: the direction of a predictor-corrector aims at a moving target on the
+central path, so it is a descent direction for neither the residual at the final kappa nor the one at the
+target alone. What it does promise is that the equations (E, S - s) shrink by 1 - alpha and that s o z moves
+towards the target. A step is taken when, compared with *every* earlier iterate, it improves one of the two
+(Fletcher and Leyffer, 'Nonlinear programming without a penalty function', 2002; Ulbrich, Ulbrich and
+Vicente, 2004, for the primal-dual form). No penalty weight has to be chosen, and cycling is excluded because
+no iterate may be dominated by an earlier one.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from optdyn._tree import stop_gradient
+from optdyn._typing import Array, Bool, Float
+from optdyn.interior_point._newton_system import Direction
+from optdyn.interior_point._state import PrimalDualPoint, Violations
+from optdyn.interior_point._termination import violations
+from optdyn.programs import AbstractSystem
+
+_SUFFICIENT = 1e-4  # share of the predicted decrease that is asked for
+
+
+class Trial(eqx.Module):
+    """A candidate for the next iterate: point + step_length * direction."""
+
+    point: PrimalDualPoint
+    E: Float[Array, " n"]
+    S: Float[Array, " m"]
+    violations: Violations
+    step_length: Float[Array, ""]
+    accepted: Bool[Array, ""]
+
+
+def measures(v: Violations) -> Float[Array, " 2"]:
+    """The two entries of the filter."""
+    return jnp.stack([jnp.maximum(v.equations, v.slack), v.complementarity])
+
+
+def advance(point: PrimalDualPoint, step: Direction, step_length: Array) -> PrimalDualPoint:
+    """`point + step_length * step`."""
+    return PrimalDualPoint(
+        w=point.w + step_length * step.w, z=point.z + step_length * step.z, s=point.s + step_length * step.s
+    )
+
+
+def boundary_step(system: AbstractSystem, point: PrimalDualPoint, step: Direction, fraction: float) -> Array:
+    """Largest step in (0, 1] that keeps s and z a `1 - fraction` part away from the boundary."""
+    longest = jnp.minimum(system.cone.max_step(point.s, step.s), system.cone.max_step(point.z, step.z))
+    return jnp.minimum(1.0, fraction * longest).astype(point.w.dtype)
+
+
+def line_search(
+    system: AbstractSystem,
+    point: PrimalDualPoint,
+    step: Direction,
+    longest: Array,
+    filter: Float[Array, "k 2"],
+    central_path: Array,
+    max_backtracks: int,
+) -> Trial:
+    """Halve the step until the filter accepts; the last trial comes back unaccepted when none does.
+
+    The search is a decision, not a function: nothing in it is differentiated (`UnrolledAdjoint` treats the
+    step length as a constant).
+    """
+    system, point, step, longest, filter = stop_gradient((system, point, step, longest, filter))
+
+    def attempt(alpha) -> Trial:
+        new = advance(point, step, alpha)
+        E, S = system.residual(new.w, new.z)
+        v = violations(system.cone, new, E, S, central_path)
+        measured = measures(v)
+        improves = jnp.any(measured <= (1 - _SUFFICIENT * alpha) * filter, axis=-1)
+        finite = jnp.all(jnp.isfinite(measured))
+        accepted = finite if system.convex else finite & jnp.all(improves)
+        return Trial(new, E, S, v, alpha, accepted)
+
+    def retry(carry):
+        trial, tries = carry
+        return ~trial.accepted & (tries < max_backtracks)
+
+    def halve(carry):
+        trial, tries = carry
+        return attempt(trial.step_length / 2), tries + 1
+
+    trial, _ = jax.lax.while_loop(retry, halve, (attempt(longest), jnp.asarray(0)))
+    return trial

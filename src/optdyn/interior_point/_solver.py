@@ -1,0 +1,204 @@
+"""The interior-point method: a predictor-corrector that ends on the central path."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from optdyn._results import RESULTS
+from optdyn._tree import all_finite, tree_where
+from optdyn._typing import Array
+from optdyn.interior_point._globalization import advance, boundary_step, line_search, measures
+from optdyn.interior_point._newton_system import newton_system
+from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
+from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
+from optdyn.programs import AbstractSystem
+
+
+class InteriorPoint(eqx.Module):
+    """Primal-dual path following for E(w, z) = 0, s = S(w, z), s o z = kappa e, s and z in K.
+
+    The iterations end *on* the central path: the equations hold to `residual_tol` at kappa =
+    `central_path`, so that value and derivative belong to one smooth function.
+
+    Arguments:
+        central_path: kappa, in units of objective for programs. Default 1e-6.
+        residual_tol: largest absolute residual of a successful solve. Rows whose terms are so large that
+            rounding alone exceeds it are accepted at their rounding error. Default 1e-10 in double, 2e-5
+            in single precision.
+        max_steps: Newton steps before giving up. Default 50.
+
+    Other arguments:
+        boundary_fraction: share of the way to the boundary of the cone that one step may go.
+        max_backtracks: halvings of a step before the solve is called stalled.
+        regularization: relative size of the pivots that replace vanished ones (redundant equalities, flat
+            directions). Default 1e-8 in double, 1e-4 in single precision.
+        refinement_steps: iterative refinement steps per direction.
+        certificate_tol: relative tolerance of a certificate of infeasibility or unboundedness. Default
+            1e-8 in double, 1e-4 in single precision.
+        record: keep a row of numbers per step in `stats.record` (the same loop, more memory).
+    """
+
+    central_path: float | Array = 1e-6
+    residual_tol: float | None = eqx.field(static=True, default=None)
+    max_steps: int = eqx.field(static=True, default=50)
+    boundary_fraction: float = eqx.field(static=True, default=0.99)
+    max_backtracks: int = eqx.field(static=True, default=30)
+    regularization: float | None = eqx.field(static=True, default=None)
+    refinement_steps: int = eqx.field(static=True, default=1)
+    certificate_tol: float | None = eqx.field(static=True, default=None)
+    record: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self):
+        if isinstance(self.central_path, float | int) and not 0 < self.central_path < float("inf"):
+            raise ValueError(f"central_path must be a positive number, got {self.central_path}")
+        if self.residual_tol is not None and not self.residual_tol > 0:
+            raise ValueError(f"residual_tol must be positive, got {self.residual_tol}")
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps must be at least 1, got {self.max_steps}")
+        if not 0 < self.boundary_fraction < 1:
+            raise ValueError(f"boundary_fraction must lie between 0 and 1, got {self.boundary_fraction}")
+
+    def init(self, system: AbstractSystem, start: PrimalDualPoint) -> IterationState:
+        """State at the start; `nonfinite_input` is found here, before any iteration."""
+        E, S = system.residual(start.w, start.z)
+        v = violations(system.cone, start, E, S, self._kappa(E.dtype))
+        bad_input = ~(all_finite(system) & all_finite(start))
+        dtype = start.w.dtype
+        filter = jnp.full((self.max_steps + 1, 2), jnp.inf, dtype).at[0].set(measures(v))
+        zeros = Certificate(
+            ray=jnp.zeros(system.num_primal, dtype),
+            equality_dual=jnp.zeros(system.num_equality, dtype),
+            cone_dual=jnp.zeros(system.cone.dim, dtype),
+        )
+        result = first_failure(
+            (bad_input, RESULTS.nonfinite_input), (~all_finite((E, S)), RESULTS.nonfinite)
+        )
+        record = None
+        if self.record:
+            blank = jnp.full(self.max_steps + 1, jnp.nan, dtype)
+            record = Record(
+                residual=blank.at[0].set(measures(v)[0]),
+                complementarity=blank.at[0].set(v.complementarity),
+                target=blank,
+                step_length=blank,
+            )
+        return IterationState(
+            point=start,
+            violations=v,
+            steps=jnp.asarray(0),
+            hold_slack=jnp.asarray(False),
+            filter=filter,
+            done=result != RESULTS.successful,
+            result=result,
+            certificate=zeros,
+            record=record,
+        )
+
+    def step(self, system: AbstractSystem, state: IterationState) -> IterationState:
+        """One predictor-corrector step."""
+        point, cone, dtype = state.point, system.cone, state.point.w.dtype
+        kappa = self._kappa(dtype)
+        jacobian = system.jacobian(point.w, point.z)
+        newton = newton_system(
+            system, jacobian, point.s, point.z, self._by_dtype("regularization", dtype), self.refinement_steps
+        )
+
+        # Without a strict interior there is no central path, only points within tolerance of one: closing a
+        # slack row further would push s to the boundary for ever.
+        tol = self._by_dtype("residual_tol", dtype)
+        slack_residual = jacobian.S - point.s
+        held = state.hold_slack & (jnp.abs(slack_residual) <= tol / 2)
+        slack_residual = jnp.where(held, 0, slack_residual)
+
+        target = kappa
+        direction = newton.direction(point.s, point.z, slack_residual, kappa, None)
+        longest = boundary_step(system, point, direction, self.boundary_fraction)
+        if cone.degree:
+            # The predictor aims at kappa itself. How far the boundary lets it go tells how much centring
+            # is needed; near the central path it goes all the way and the step is Newton's.
+            mu = jnp.dot(point.s, point.z) / cone.degree
+            target = kappa + (1 - longest) ** 3 * jnp.maximum(mu - kappa, 0)
+            direction = newton.direction(
+                point.s, point.z, slack_residual, target, newton.second_order(direction)
+            )
+            longest = boundary_step(system, point, direction, self.boundary_fraction)
+
+        trial = line_search(system, point, direction, longest, state.filter, kappa, self.max_backtracks)
+
+        converged = is_converged(
+            cone, trial.point, trial.E, trial.S, jacobian, kappa, tol
+        )
+        # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
+        converged = converged & trial.accepted & (newton.shift == 0)
+        steps = state.steps + 1
+        infeasible, unbounded, found = jnp.asarray(False), jnp.asarray(False), state.certificate
+        if system.symmetric:
+            infeasible, unbounded, found = certificate(
+                system, point, jacobian, self._by_dtype("certificate_tol", dtype)
+            )
+        result = first_failure(
+            (converged, RESULTS.successful),
+            (infeasible, RESULTS.infeasible),
+            (unbounded, RESULTS.unbounded),
+            (~all_finite(direction), RESULTS.singular),
+            (~trial.accepted, RESULTS.stalled),
+            (steps >= self.max_steps, RESULTS.max_steps_reached),
+        )
+        record = state.record
+        if record is not None:
+            record = Record(
+                residual=record.residual.at[steps].set(measures(trial.violations)[0]),
+                complementarity=record.complementarity.at[steps].set(trial.violations.complementarity),
+                target=record.target.at[steps].set(target),
+                step_length=record.step_length.at[steps].set(trial.step_length),
+            )
+        kept = trial.accepted
+        return IterationState(
+            point=tree_where(kept, advance(point, direction, trial.step_length), point),
+            violations=tree_where(kept, trial.violations, state.violations),
+            steps=steps,
+            hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
+            filter=state.filter.at[steps].set(measures(trial.violations)),
+            done=converged | (result != RESULTS.successful),
+            result=result,
+            certificate=found,
+            record=record,
+        )
+
+    def run(self, system: AbstractSystem, start: PrimalDualPoint, unroll: bool = False) -> PathPoint:
+        """Iterate from `start`. `unroll` uses a scan, so that JAX can differentiate the iterations."""
+        state = self.init(system, start)
+        # A start that already solves the equations (a warm start with the old data) takes no step.
+        jacobian_free = measures(state.violations)
+        tol = self._by_dtype("residual_tol", start.w.dtype)
+        kappa = self._kappa(start.w.dtype)
+        solved = (jacobian_free[0] <= tol) & (jacobian_free[1] <= jnp.minimum(tol, 1e-3 * kappa))
+        if not system.symmetric:
+            state = eqx.tree_at(lambda s: s.done, state, state.done | solved)
+
+        if unroll:
+
+            def body(state, _):
+                return jax.lax.cond(state.done, lambda s: s, lambda s: self.step(system, s), state), None
+
+            state, _ = jax.lax.scan(body, state, length=self.max_steps)
+        else:
+            state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(system, s), state)
+        return PathPoint(
+            point=state.point,
+            violations=state.violations,
+            steps=state.steps,
+            result=state.result,
+            certificate=state.certificate,
+            record=state.record,
+        )
+
+    def _kappa(self, dtype) -> Array:
+        return jnp.asarray(self.central_path, dtype)
+
+    def _by_dtype(self, name: str, dtype) -> float:
+        """The setting, or its default for this precision."""
+        double = jnp.finfo(dtype).bits >= 64
+        defaults = {"residual_tol": (1e-10, 2e-5), "regularization": (1e-8, 1e-4), "certificate_tol": (1e-8, 1e-4)}
+        value = getattr(self, name)
+        return defaults[name][0 if double else 1] if value is None else value
