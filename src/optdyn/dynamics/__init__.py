@@ -1,0 +1,31 @@
+"""Systems as Equinox modules: `step`, `linearize`, and information about what happened inside."""
+
+from optdyn.dynamics._base import AbstractDynamics, DiscreteDynamics, Linearization, StepInfo
+from optdyn.dynamics._continuous import (
+    RK4,
+    AbstractIntegrator,
+    ContinuousDynamics,
+    Euler,
+    ImplicitMidpoint,
+    Midpoint,
+)
+from optdyn.dynamics._mechanics import DiscreteMechanics, ImpactProblem, Mechanism, mechanical_dynamics
+from optdyn.dynamics._program import ProgramDynamics
+
+__all__ = [
+    "RK4",
+    "AbstractDynamics",
+    "AbstractIntegrator",
+    "ContinuousDynamics",
+    "DiscreteDynamics",
+    "DiscreteMechanics",
+    "Euler",
+    "ImpactProblem",
+    "ImplicitMidpoint",
+    "Linearization",
+    "Mechanism",
+    "Midpoint",
+    "ProgramDynamics",
+    "StepInfo",
+    "mechanical_dynamics",
+]

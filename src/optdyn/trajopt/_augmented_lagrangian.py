@@ -1,0 +1,152 @@
+"""Constraints by an augmented Lagrangian around an unconstrained trajectory optimizer."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from optdyn._results import RESULTS
+from optdyn._typing import Array, Bool, Float, Int
+from optdyn.trajopt._history import blank_history
+from optdyn.trajopt._ilqr import ILQR, ILQRState, Round
+from optdyn.trajopt._line_search import Candidate, evaluate
+from optdyn.trajopt._objective import Constraints, Multipliers, Objective, dual_update
+from optdyn.trajopt._problem import TracedProblem
+
+
+class Continuation(eqx.Module):
+    """Smoothing of the dynamics' derivatives over the rounds: `max(end, start factor^round)`."""
+
+    start: float | Array = 1e-2
+    end: float | Array = 1e-3
+    factor: float | Array = 0.5
+
+    def at(self, round: Array) -> Array:
+        """Smoothing of a round (0, 1, ...)."""
+        return jnp.maximum(self.end, self.start * self.factor**round)
+
+
+class ALState(eqx.Module):
+    """Carry of the outer loop."""
+
+    inner: ILQRState
+    multipliers: Multipliers
+    violation_stage: Float[Array, "N k"]  # of the round before
+    violation_terminal: Float[Array, " kN"]
+    outer: Int[Array, ""]
+    done: Bool[Array, ""]
+    result: RESULTS
+
+
+class AugmentedLagrangian(eqx.Module):
+    """Method of multipliers: minimize, update the duals, raise the penalties that did not help enough.
+
+    Arguments:
+        inner: solver of the unconstrained problem of each round.
+        constraint_tol: largest violation of a successful plan.
+        max_rounds: rounds before giving up.
+        smoothing: `Continuation` of the derivatives' smoothing, or None for the dynamics' own.
+
+    Other arguments:
+        initial_penalty, max_penalty: range of the penalties, per row.
+        penalty_factor: by how much a penalty is raised.
+        sufficient_progress: a penalty is raised only where the violation of its row is above
+            `constraint_tol` and above this part of its value one round before (Nocedal and Wright,
+            'Numerical Optimization', framework 17.3, per row).
+    """
+
+    inner: ILQR = ILQR()
+    constraint_tol: float = eqx.field(static=True, default=1e-6)
+    max_rounds: int = eqx.field(static=True, default=30)
+    smoothing: Continuation | None = None
+    initial_penalty: float | Array = 1.0
+    max_penalty: float | Array = 1e8
+    penalty_factor: float | Array = 10.0
+    sufficient_progress: float | Array = 0.25
+
+    def __check_init__(self):
+        if not isinstance(self.inner, ILQR):
+            raise TypeError(f"inner must be an ILQR, got {type(self.inner).__name__}")
+        if not self.constraint_tol > 0:
+            raise ValueError(f"constraint_tol must be positive, got {self.constraint_tol}")
+        if self.max_rounds < 1:
+            raise ValueError(f"max_rounds must be at least 1, got {self.max_rounds}")
+
+    def run(self, problem: TracedProblem, start: Candidate, callback: Callable | None) -> tuple[ALState, Objective]:
+        """Rounds of minimization and dual updates, from zero duals."""
+        dtype = start.cost.dtype
+        multipliers = self._initial_multipliers(problem, dtype)
+        length = self.max_rounds * self.inner.max_iterations
+        inner = self.inner.init(start, blank_history(length, dtype), problem.dynamics.control_dim)
+        state = ALState(
+            inner=inner,
+            multipliers=multipliers,
+            violation_stage=jnp.full_like(multipliers.dual_stage, jnp.inf),
+            violation_terminal=jnp.full_like(multipliers.dual_terminal, jnp.inf),
+            outer=jnp.asarray(0),
+            done=~start.accepted,
+            result=RESULTS.max_steps_reached,
+        )
+        state = jax.lax.while_loop(
+            lambda s: ~s.done, lambda s: self.step(problem, s, callback), state
+        )
+        return state, Objective(problem, state.multipliers)
+
+    def step(self, problem: TracedProblem, state: ALState, callback: Callable | None) -> ALState:
+        """One round."""
+        m = state.multipliers
+        objective = Objective(problem, m)
+        last = state.inner.current
+        current = evaluate(objective, last.trajectory, last.lower_level)
+        penalty = jnp.maximum(jnp.max(m.penalty_stage, initial=0.0), jnp.max(m.penalty_terminal, initial=0.0))
+        smoothing = None if self.smoothing is None else self.smoothing.at(state.outer).astype(current.cost.dtype)
+        round = Round(state.outer, penalty, smoothing)
+        inner = self.inner.run(objective, self.inner.restart(state.inner, current), round, callback)
+
+        c = objective.constraints(inner.current.trajectory)
+        feasible = inner.current.violation <= self.constraint_tol
+        optimal = inner.result == RESULTS.successful
+        broken = (inner.result == RESULTS.unbounded) | (inner.result == RESULTS.nonfinite)
+        outer = state.outer + 1
+        unconstrained = problem.stage.size + problem.terminal.size == 0
+        finished = (feasible & optimal) | broken | unconstrained
+        result = RESULTS.where(feasible & optimal, RESULTS.successful, RESULTS.max_steps_reached)
+        result = RESULTS.where(broken | (unconstrained & ~optimal), inner.result, result)
+        multipliers, violation_stage, violation_terminal = self._update(problem, state, c)
+        return ALState(
+            inner=inner,
+            multipliers=multipliers,
+            violation_stage=violation_stage,
+            violation_terminal=violation_terminal,
+            outer=outer,
+            done=finished | (outer >= self.max_rounds),
+            result=result,
+        )
+
+    def _update(self, problem: TracedProblem, state: ALState, c: Constraints):
+        m = state.multipliers
+        violation_stage = problem.stage.violation(c.stage)
+        violation_terminal = problem.terminal.violation(c.terminal)
+
+        def raised(penalty, violation, before):
+            slow = (violation > self.constraint_tol) & (violation > self.sufficient_progress * before)
+            return jnp.where(slow, jnp.minimum(self.penalty_factor * penalty, self.max_penalty), penalty)
+
+        multipliers = Multipliers(
+            dual_stage=dual_update(problem.stage, c.stage, m.dual_stage, m.penalty_stage),
+            dual_terminal=dual_update(problem.terminal, c.terminal, m.dual_terminal, m.penalty_terminal),
+            penalty_stage=raised(m.penalty_stage, violation_stage, state.violation_stage),
+            penalty_terminal=raised(m.penalty_terminal, violation_terminal, state.violation_terminal),
+        )
+        return multipliers, violation_stage, violation_terminal
+
+    def _initial_multipliers(self, problem: TracedProblem, dtype) -> Multipliers:
+        stage = (problem.horizon, problem.stage.size)
+        penalty = jnp.asarray(self.initial_penalty, dtype)
+        return Multipliers(
+            dual_stage=jnp.zeros(stage, dtype),
+            dual_terminal=jnp.zeros(problem.terminal.size, dtype),
+            penalty_stage=jnp.broadcast_to(penalty, stage),
+            penalty_terminal=jnp.broadcast_to(penalty, (problem.terminal.size,)),
+        )
