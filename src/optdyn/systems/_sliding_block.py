@@ -1,0 +1,128 @@
+"""A block on a rough floor: the smallest system whose step is a program, with a closed form to check it by.
+
+The next velocity minimizes the kinetic energy of the change plus the dissipated friction,
+
+    min over (v, t)  1/2 m (v - v_free)^2 + mu p t   subject to  |v| <= t,
+
+whose answer is the soft threshold of the free velocity at mu p / m (p: normal impulse of the step).
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from optdyn._typing import Array, Float
+from optdyn.cones import SecondOrderCone
+from optdyn.dynamics import ProgramDynamics
+from optdyn.interior_point import InteriorPoint
+from optdyn.programs import AbstractProgram
+from optdyn.systems._scenario import Panel, Scenario, Settings, Shape
+from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
+
+MASS = 1.0  # kg
+GRAVITY = 9.81  # m / s^2
+STEP = 0.05  # s
+HORIZON = 40
+GOAL = 1.0  # m
+FORCE_LIMIT = 20.0  # N
+CENTRAL_PATH = 1e-6  # J
+
+
+class SlidingBlock(AbstractProgram):
+    """The program above; theta = {"v_free", "normal_impulse"}."""
+
+    mass: Float[Array, ""]
+    friction: Float[Array, ""]
+    cone: SecondOrderCone = SecondOrderCone(2)
+    convex = True
+
+    def objective(self, w, theta):
+        v, t = w
+        return self.mass * (v - theta["v_free"]) ** 2 / 2 + self.friction * theta["normal_impulse"] * t
+
+    def cone_constraint(self, w, theta):
+        v, t = w
+        return jnp.stack([t, v])
+
+
+def dynamics(friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3) -> ProgramDynamics:
+    """State (position, velocity), control force in N."""
+    block = SlidingBlock(jnp.asarray(MASS, float), jnp.asarray(friction, float))
+
+    def free_velocity(x, u):
+        return x[1] + STEP * u[0] / MASS
+
+    return ProgramDynamics(
+        block,
+        parameters=lambda x, u, t: {"v_free": free_velocity(x, u), "normal_impulse": MASS * GRAVITY * STEP},
+        guess=lambda x, u, t: (x[1], jnp.abs(x[1]) + 1),
+        next_state=lambda x, u, t, w, z: jnp.stack([x[0] + STEP * w[0], w[0]]),
+        outputs=lambda x, u, t, w, z: {"friction_impulse": MASS * (w[0] - free_velocity(x, u))},
+        state_dim=2,
+        control_dim=1,
+        solver=InteriorPoint(central_path=central_path),
+        smoothing=smoothing,
+    )
+
+
+def build(variant: str, settings: Settings) -> Scenario:
+    """Push the block one metre and leave it at rest, with little effort."""
+    friction = 0.0 if variant == "frictionless" else float(variant.removeprefix("friction_"))
+    dtype = settings.dtype
+    goal = np.array([GOAL, 0.0], dtype)
+    central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
+    smoothing = Continuation(start=1e-2, end=1e-4, factor=0.5)
+    if settings.smoothing is not None:
+        smoothing = Continuation(start=settings.smoothing, end=settings.smoothing)
+    problem = TrajectoryProblem(
+        dynamics(friction, central_path),
+        horizon=HORIZON,
+        stage_cost=lambda x, u, t: 0.5 * STEP * jnp.sum(u**2),
+        terminal_cost=lambda x: jnp.zeros((), x.dtype),
+        terminal_constraint=Equality(lambda x: x - goal),
+        control_bounds=(-FORCE_LIMIT, FORCE_LIMIT),
+    )
+    noise = np.random.default_rng(settings.seed).normal(size=(HORIZON, 1))
+    return Scenario(
+        name="sliding_block",
+        variant=variant,
+        description=f"Push a block by one metre and stop it, friction coefficient {friction:g}",
+        problem=problem,
+        x0=jnp.zeros(2, dtype),
+        # Strong enough to break the block loose: below that, friction hides the effect of the force.
+        controls=jnp.asarray(2 * friction * MASS * GRAVITY + 1e-3 * noise, dtype),
+        solver=AugmentedLagrangian(
+            ILQR(max_iterations=50, cost_tol=1e-6), constraint_tol=1e-4, initial_penalty=10.0, smoothing=smoothing
+        ),
+        dt=STEP,
+        extent=(-0.5, 1.5, -0.3, 0.9),
+        goal_error=lambda plan: float(np.max(np.abs(np.asarray(plan.states[-1]) - goal))),
+        draw=_draw,
+        panels=_panels_of(friction),
+    )
+
+
+def _draw(x) -> list[Shape]:
+    center = float(np.asarray(x)[0])
+    box = np.array([[-0.1, 0.0], [0.1, 0.0], [0.1, 0.15], [-0.1, 0.15]]) + np.array([center, 0.0])
+    return [
+        Shape("polyline", np.array([[-0.5, 0.0], [1.5, 0.0]]), color="#555555", width=2.0, label="floor"),
+        Shape("polyline", np.array([[GOAL, 0.0], [GOAL, 0.3]]), color="#009E73", width=2.0, label="goal"),
+        Shape("polygon", box, color="#0072B2", width=1.0, label="block"),
+        Shape("disc", np.array([[center, 0.075]]), radius=0.015, color="#222222", width=1.0, label="tip"),
+    ]
+
+
+def _panels_of(friction: float):
+    def panels(plan: Plan) -> list[Panel]:
+        states, controls = np.asarray(plan.states), np.asarray(plan.controls)
+        times = STEP * np.arange(len(states))
+        largest = friction * MASS * GRAVITY * STEP
+        impulse = np.asarray(plan.step_info.outputs["friction_impulse"])
+        return [
+            Panel("Position", "m", times, {"block": states[:, 0]}, (GOAL,)),
+            Panel("Velocity", "m/s", times, {"block": states[:, 1]}),
+            Panel("Force", "N", times[:-1], {"push": controls[:, 0]}, (-FORCE_LIMIT, FORCE_LIMIT), kind="step"),
+            Panel("Friction impulse", "N s", times[1:], {"friction": impulse}, (-largest, largest), kind="step"),
+        ]
+
+    return panels
