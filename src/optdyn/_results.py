@@ -25,20 +25,20 @@ class RESULTS(eqx.Enumeration):
         "curvature to the objective."
     )
     nonfinite_input = (
-        "The problem data or the guess contains NaN or infinity. Only right-hand sides of inequality rows may "
-        "be +inf (absent rows)."
+        "The problem data or the guess contains NaN or infinity. Only right-hand sides of inequality rows "
+        "may be +inf (absent rows)."
     )
     nonfinite = (
         "A NaN or infinity appeared during the iterations. The functions of the problem are probably not "
         "defined at a point near the guess."
     )
     singular = (
-        "The linear system of a step could not be factored, even with regularization. Check for variables that "
-        "no equation depends on."
+        "The linear system of a step could not be factored, even with regularization. Check for variables "
+        "that no equation depends on."
     )
     stalled = (
-        "No acceptable step was found although the point is not a solution within tolerance. The tolerance may "
-        "be below what this data allows in floating point, or the problem has no central path."
+        "No acceptable step was found although the point is not a solution within tolerance. The tolerance "
+        "may be below what this data allows in floating point, or the problem has no central path."
     )
 
 

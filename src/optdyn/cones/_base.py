@@ -43,7 +43,10 @@ class AbstractCone(eqx.Module):
 
     @abc.abstractmethod
     def max_step(self, a: Float[Array, "*b dim"], direction: Float[Array, "*b dim"]) -> Float[Array, "*b"]:
-        """Distance to the boundary: largest t >= 0 with `a + t direction` in K, for a in the interior; may be +inf."""
+        """Distance to the boundary: largest t >= 0 with `a + t direction` in K, for a in the interior.
+
+        +inf when the ray stays inside.
+        """
 
     @abc.abstractmethod
     def scaling(self, s: Float[Array, "*b dim"], z: Float[Array, "*b dim"]) -> PyTree:

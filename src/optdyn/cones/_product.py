@@ -13,7 +13,7 @@ from optdyn.cones._second_order import SecondOrderCone
 
 
 class _Group(eqx.Module):
-    """`count` equal cones, evaluated in one batched call; `start` is set when their entries are contiguous."""
+    """`count` equal cones, evaluated in one batched call; `index` are their entries in the product."""
 
     cone: AbstractCone
     count: int = eqx.field(static=True)

@@ -32,7 +32,12 @@ class _Settings(eqx.Module):
 
 
 def implicit_solve(
-    system: AbstractSystem, start: PrimalDualPoint, solver: InteriorPoint, smoothing, mode: str, on_failure: str
+    system: AbstractSystem,
+    start: PrimalDualPoint,
+    solver: InteriorPoint,
+    smoothing,
+    mode: str,
+    on_failure: str,
 ) -> PathPoint:
     """Solve, with the implicit derivative at `smoothing` (None: at the solver's central path)."""
     settings = _Settings(solver, smoothing, on_failure)

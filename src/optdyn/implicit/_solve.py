@@ -70,11 +70,11 @@ def solve(
     """Solve a program or complementarity problem to a point on its central path.
 
     Arguments:
-        program: `AbstractProgram`, `AbstractComplementarityProblem`, `QuadraticProgram` or `ConicProgram`. Its
-            array fields are differentiable.
+        program: `AbstractProgram`, `AbstractComplementarityProblem`, `QuadraticProgram` or `ConicProgram`.
+            Its array fields are differentiable.
         theta: parameters handed to the program's functions, any pytree; differentiable.
 
-    Other arguments:
+    Other Arguments:
         solver: tolerances and limits. Default `InteriorPoint()`.
         guess: decision variables to start from, or an earlier `Solution` for a warm start. Default:
             `program.initial_guess(theta)`.

@@ -1,6 +1,7 @@
 """Dense factorizations of the condensed Newton matrix. Linear algebra only."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -62,7 +63,7 @@ class LDLFactor(AbstractFactor):
 class LUFactor(AbstractFactor):
     """LU with partial pivoting (lineax), for matrices without structure."""
 
-    state: lx.AbstractLinearSolver | tuple
+    state: Any
 
     def solve(self, rhs):
         return lx.LU().compute(self.state, rhs, {})[0]

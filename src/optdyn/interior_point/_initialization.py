@@ -41,7 +41,9 @@ def cold_start(system: AbstractSystem, w: Array, regularization: float) -> Prima
         w = w.at[n:].set(dw[n:])
         s = jacobian.S
     margin = jnp.ones((), w.dtype)
-    return PrimalDualPoint(_finite(w), push_inside(cone, _finite(z), margin), push_inside(cone, _finite(s), margin))
+    return PrimalDualPoint(
+        _finite(w), push_inside(cone, _finite(z), margin), push_inside(cone, _finite(s), margin)
+    )
 
 
 def warm_start(system: AbstractSystem, point: PrimalDualPoint, central_path: Array) -> PrimalDualPoint:

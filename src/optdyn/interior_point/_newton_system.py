@@ -1,7 +1,7 @@
-"""The Newton system of the central path, condensed before it is factored.
+r"""The Newton system of the central path, condensed before it is factored.
 
 Unknowns (dw, dz, ds) of the linearization of E = 0, s = S, s o z = kappa e. With the Nesterov-Todd scaling
-W (W z = W^-1 s = lambda) the last row reads  W dz + W^-1 ds = d  with  d = lambda \\ (kappa e - lambda o
+W (W z = W^-1 s = lambda) the last row reads  W dz + W^-1 ds = d  with  d = lambda \ (kappa e - lambda o
 lambda - correction). The slack goes first, ds = W (d - W dz); where S does not depend on z, the dual goes
 next, dz = W^-2 (-r_s + W d - S_w dw); what is factored has the size of w:
 
@@ -28,7 +28,7 @@ class Direction(eqx.Module):
 
 
 class NewtonSystem(eqx.Module):
-    """Factored Newton matrix at an interior point; `shift` was added to the diagonal of the decision variables."""
+    """Factored Newton matrix at an interior point; `shift` was added to the diagonal of the primal part."""
 
     jacobian: Jacobian
     cone: AbstractCone
@@ -100,7 +100,12 @@ def condensed_matrix(jacobian: Jacobian, cone: AbstractCone, scaling: PyTree) ->
 
 
 def newton_system(
-    system: AbstractSystem, jacobian: Jacobian, s: Array, z: Array, regularization: float, refinement_steps: int
+    system: AbstractSystem,
+    jacobian: Jacobian,
+    s: Array,
+    z: Array,
+    regularization: float,
+    refinement_steps: int,
 ) -> NewtonSystem:
     """Scale, condense and factor; for programs with the curvature of a minimum."""
     scaling = system.cone.scaling(s, z)

@@ -27,7 +27,7 @@ class InteriorPoint(eqx.Module):
             in single precision.
         max_steps: Newton steps before giving up. Default 50.
 
-    Other arguments:
+    Other Arguments:
         boundary_fraction: share of the way to the boundary of the cone that one step may go.
         max_backtracks: halvings of a step before the solve is called stalled.
         regularization: relative size of the pivots that replace vanished ones (redundant equalities, flat
@@ -70,9 +70,7 @@ class InteriorPoint(eqx.Module):
             equality_dual=jnp.zeros(system.num_equality, dtype),
             cone_dual=jnp.zeros(system.cone.dim, dtype),
         )
-        result = first_failure(
-            (bad_input, RESULTS.nonfinite_input), (~all_finite((E, S)), RESULTS.nonfinite)
-        )
+        result = first_failure((bad_input, RESULTS.nonfinite_input), (~all_finite((E, S)), RESULTS.nonfinite))
         record = None
         if self.record:
             blank = jnp.full(self.max_steps + 1, jnp.nan, dtype)
@@ -125,9 +123,7 @@ class InteriorPoint(eqx.Module):
 
         trial = line_search(system, point, direction, longest, state.filter, kappa, self.max_backtracks)
 
-        converged = is_converged(
-            cone, trial.point, trial.E, trial.S, jacobian, kappa, tol
-        )
+        converged = is_converged(cone, trial.point, trial.E, trial.S, jacobian, kappa, tol)
         # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
         converged = converged & trial.accepted & (newton.shift == 0)
         steps = state.steps + 1
@@ -184,14 +180,13 @@ class InteriorPoint(eqx.Module):
             state, _ = jax.lax.scan(body, state, length=self.max_steps)
         else:
             state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(system, s), state)
-        return PathPoint(
-            point=state.point,
-            violations=state.violations,
-            steps=state.steps,
-            result=state.result,
-            certificate=state.certificate,
-            record=state.record,
-        )
+        return _path_point(state)
+
+    def unsolved(self, system: AbstractSystem, start: PrimalDualPoint) -> PathPoint:
+        """What `run` would return had it failed at `start`: the first carry of a loop over attempts."""
+        state = self.init(system, start)
+        result = RESULTS.where(state.done, state.result, RESULTS.stalled)
+        return _path_point(eqx.tree_at(lambda s: s.result, state, result))
 
     def _kappa(self, dtype) -> Array:
         return jnp.asarray(self.central_path, dtype)
@@ -199,6 +194,21 @@ class InteriorPoint(eqx.Module):
     def _by_dtype(self, name: str, dtype) -> float:
         """The setting, or its default for this precision."""
         double = jnp.finfo(dtype).bits >= 64
-        defaults = {"residual_tol": (1e-10, 2e-5), "regularization": (1e-8, 1e-4), "certificate_tol": (1e-8, 1e-4)}
+        defaults = {
+            "residual_tol": (1e-10, 2e-5),
+            "regularization": (1e-8, 1e-4),
+            "certificate_tol": (1e-8, 1e-4),
+        }
         value = getattr(self, name)
         return defaults[name][0 if double else 1] if value is None else value
+
+
+def _path_point(state: IterationState) -> PathPoint:
+    return PathPoint(
+        point=state.point,
+        violations=state.violations,
+        steps=state.steps,
+        result=state.result,
+        certificate=state.certificate,
+        record=state.record,
+    )

@@ -13,7 +13,9 @@ from optdyn.programs import AbstractSystem, Jacobian
 _ROUNDING = 32
 
 
-def violations(cone: AbstractCone, point: PrimalDualPoint, E: Array, S: Array, central_path: Array) -> Violations:
+def violations(
+    cone: AbstractCone, point: PrimalDualPoint, E: Array, S: Array, central_path: Array
+) -> Violations:
     """Residual of the central-path equations, by group."""
     gap = cone.product(point.s, point.z) - central_path * cone.identity(point.z.dtype)
     return Violations(equations=max_abs(E), slack=max_abs(S - point.s), complementarity=max_abs(gap))
@@ -68,7 +70,9 @@ def certificate(
     descent = -(gradient @ x - x @ (H @ x))
     drift = jnp.maximum(max_abs(H @ x), max_abs(G @ x))
     outside = system.cone.violation(J @ x)
-    unbounded = (descent > 0) & (jnp.maximum(drift, outside) <= tol * descent) & (max_abs(x) > 1 / jnp.sqrt(tol))
+    unbounded = (
+        (descent > 0) & (jnp.maximum(drift, outside) <= tol * descent) & (max_abs(x) > 1 / jnp.sqrt(tol))
+    )
 
     scale_dual = jnp.where(infeasible, 1 / jnp.where(infeasible, value, 1), 0)
     scale_ray = jnp.where(unbounded, 1 / jnp.where(unbounded, descent, 1), 0)

@@ -1,6 +1,11 @@
 """Statements of problems, and their translation to the system that the interior-point core solves."""
 
-from optdyn.programs._program import AbstractComplementarityProblem, AbstractProblem, AbstractProgram, ravel_primal
+from optdyn.programs._program import (
+    AbstractComplementarityProblem,
+    AbstractProblem,
+    AbstractProgram,
+    ravel_primal,
+)
 from optdyn.programs._quadratic import ConicProgram, QuadraticProgram
 from optdyn.programs._system import AbstractSystem, Jacobian
 

@@ -1,16 +1,16 @@
 """Statements of problems as the user writes them."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from optdyn._tree import as_float_arrays, trace_function
 from optdyn._typing import Array, Float, PyTree
-from optdyn.cones import AbstractCone, NonnegativeOrthant
+from optdyn.cones import AbstractCone
 from optdyn.programs._system import AbstractSystem, DirectSystem, ProgramSystem
 
 
@@ -25,8 +25,8 @@ class AbstractProblem(eqx.Module):
         Define it, or pass `guess=` to `solve`.
         """
         raise ValueError(
-            f"{type(self).__name__} has no initial_guess(theta): define it, or pass guess= to solve(), so that "
-            "the structure of the decision variables is known"
+            f"{type(self).__name__} has no initial_guess(theta): define it, or pass guess= to solve(), so "
+            "that the structure of the decision variables is known"
         )
 
     @abc.abstractmethod
@@ -44,7 +44,7 @@ class AbstractProgram(AbstractProblem):
     """
 
     cone: eqx.AbstractVar[AbstractCone]
-    convex: eqx.AbstractClassVar[bool]
+    convex: ClassVar[bool] = False
 
     @abc.abstractmethod
     def objective(self, w: PyTree, theta: PyTree) -> Float[Array, ""]:
@@ -75,7 +75,13 @@ class AbstractProgram(AbstractProblem):
 
         traced = trace_function(functions, flat)
         num_equality = jax.eval_shape(traced, flat)[1].size
-        return ProgramSystem(traced, self.cone, flat.size, num_equality, convex=self.convex)
+        return ProgramSystem(
+            functions=traced,
+            cone=self.cone,
+            num_primal=flat.size,
+            num_equality=num_equality,
+            convex=self.convex,
+        )
 
 
 class AbstractComplementarityProblem(AbstractProblem):
@@ -111,7 +117,12 @@ class AbstractComplementarityProblem(AbstractProblem):
             return E.astype(w.dtype), S.astype(w.dtype)
 
         traced = trace_function(functions, flat, jax.ShapeDtypeStruct((self.cone.dim,), flat.dtype))
-        return DirectSystem(traced, self.cone, flat.size, slack_uses_dual=_slack_uses_dual(traced))
+        return DirectSystem(
+            functions=traced,
+            cone=self.cone,
+            num_primal=flat.size,
+            slack_uses_dual=_slack_uses_dual(traced),
+        )
 
 
 def ravel_primal(primal: PyTree):
@@ -126,14 +137,11 @@ def ravel_primal(primal: PyTree):
     return flat, unravel
 
 
-def empty_cone() -> NonnegativeOrthant:
-    """The cone of programs without inequalities."""
-    return NonnegativeOrthant(0)
-
-
 def _check_dim(name: str, value: Array, cone: AbstractCone) -> None:
     if value.shape != (cone.dim,):
-        raise ValueError(f"{name} must return a vector of length cone.dim = {cone.dim}, got shape {value.shape}")
+        raise ValueError(
+            f"{name} must return a vector of length cone.dim = {cone.dim}, got shape {value.shape}"
+        )
 
 
 def _slack_uses_dual(traced) -> bool:
@@ -144,8 +152,3 @@ def _slack_uses_dual(traced) -> bool:
         if any(var in dependent for var in equation.invars if not hasattr(var, "val")):
             dependent.update(equation.outvars)
     return jaxpr.outvars[1] in dependent if not hasattr(jaxpr.outvars[1], "val") else False
-
-
-def is_concrete(x) -> bool:
-    """True for arrays that hold numbers, False under a transformation."""
-    return not isinstance(x, jax.core.Tracer) and isinstance(x, jax.Array | np.ndarray)

@@ -32,7 +32,9 @@ class AbstractConicData(AbstractProblem):
         G = jnp.where(absent[:, None], 0, self.G)
         h = jnp.where(absent, self.cone.identity(self.h.dtype), self.h)
         P = (self.P + self.P.T) / 2
-        return QuadraticSystem(P, self.q, self.A, self.b, G, h, self.cone, n, p)
+        return QuadraticSystem(
+            P=P, q=self.q, A=self.A, b=self.b, G=G, h=h, cone=self.cone, num_primal=n, num_equality=p
+        )
 
 
 class QuadraticProgram(AbstractConicData):
@@ -99,7 +101,8 @@ def _check_block(matrix_name, vector_name, matrix, vector, n, dtype):
         return jnp.zeros((0, n), dtype), vector.reshape(0)
     if matrix.shape != (vector.size, n):
         raise ValueError(
-            f"{matrix_name} must have shape {(vector.size, n)} to match {vector_name} and q, got {matrix.shape}"
+            f"{matrix_name} must have shape {(vector.size, n)} to match {vector_name} and q, "
+            f"got {matrix.shape}"
         )
     return matrix, vector
 
