@@ -7,6 +7,12 @@ import equinox as eqx
 from optdyn._typing import Array, Bool, Float, PyTree
 
 
+def same_rank(*arrays: Array) -> tuple[Array, ...]:
+    """Leading axes of length 1 wherever one array has fewer axes than another (explicit broadcasting)."""
+    rank = max(a.ndim for a in arrays)
+    return tuple(a.reshape((1,) * (rank - a.ndim) + a.shape) for a in arrays)
+
+
 class AbstractCone(eqx.Module):
     """A symmetric (self-dual, homogeneous) cone K in R^dim with its Jordan algebra.
 

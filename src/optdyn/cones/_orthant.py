@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from optdyn._typing import Array
-from optdyn.cones._base import AbstractCone
+from optdyn.cones._base import AbstractCone, same_rank
 
 
 class NonnegativeOrthant(AbstractCone):
@@ -24,15 +24,18 @@ class NonnegativeOrthant(AbstractCone):
         return jnp.ones(self.dim, dtype)
 
     def product(self, a: Array, b: Array) -> Array:
+        a, b = same_rank(a, b)
         return a * b
 
     def divide(self, a: Array, b: Array) -> Array:
+        a, b = same_rank(a, b)
         return b / a
 
     def min_eigenvalue(self, a: Array) -> Array:
         return jnp.min(a, axis=-1, initial=jnp.inf)
 
     def max_step(self, a: Array, direction: Array) -> Array:
+        a, direction = same_rank(a, direction)
         blocking = direction < 0
         ratio = -a / jnp.where(blocking, direction, -1)
         return jnp.min(jnp.where(blocking, ratio, jnp.inf), axis=-1, initial=jnp.inf)
@@ -41,7 +44,9 @@ class NonnegativeOrthant(AbstractCone):
         return jnp.sqrt(s / z)
 
     def scale(self, scaling: Array, a: Array) -> Array:
+        scaling, a = same_rank(scaling, a)
         return scaling * a
 
     def unscale(self, scaling: Array, a: Array) -> Array:
+        scaling, a = same_rank(scaling, a)
         return a / scaling

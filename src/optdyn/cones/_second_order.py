@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from optdyn._typing import Array, Float
-from optdyn.cones._base import AbstractCone
+from optdyn.cones._base import AbstractCone, same_rank
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -55,11 +55,13 @@ class SecondOrderCone(AbstractCone):
         return jnp.zeros(self.dim, dtype).at[:1].set(1)
 
     def product(self, a: Array, b: Array) -> Array:
+        a, b = same_rank(a, b)
         if self.dim == 0:
             return a * b
         return _join(_dot(a, b), a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:])
 
     def divide(self, a: Array, b: Array) -> Array:
+        a, b = same_rank(a, b)
         if self.dim == 0:
             return a * b
         a0, a1, b0, b1 = a[..., 0], a[..., 1:], b[..., 0], b[..., 1:]
@@ -72,6 +74,7 @@ class SecondOrderCone(AbstractCone):
         return a[..., 0] - _norm(a[..., 1:])
 
     def max_step(self, a: Array, direction: Array) -> Array:
+        a, direction = same_rank(a, direction)
         if self.dim == 0:
             return jnp.full(jnp.broadcast_shapes(a.shape, direction.shape)[:-1], jnp.inf, a.dtype)
         # With a scaled to the identity by the automorphism that maps a to e, the step to the boundary is
@@ -100,13 +103,15 @@ class SecondOrderCone(AbstractCone):
     def scale(self, scaling: _Scaling, a: Array) -> Array:
         if self.dim == 0:
             return a
-        return scaling.eta[..., None] * _apply(scaling.w, a)
+        eta, w, a = same_rank(scaling.eta[..., None], scaling.w, a)
+        return eta * _apply(w, a)
 
     def unscale(self, scaling: _Scaling, a: Array) -> Array:
         if self.dim == 0:
             return a
         reflected = _join(scaling.w[..., 0], -scaling.w[..., 1:])
-        return _apply(reflected, a) / scaling.eta[..., None]
+        eta, reflected, a = same_rank(scaling.eta[..., None], reflected, a)
+        return _apply(reflected, a) / eta
 
 
 def _apply(w: Array, a: Array) -> Array:

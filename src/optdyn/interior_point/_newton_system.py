@@ -66,17 +66,15 @@ class NewtonSystem(eqx.Module):
         return self.cone.unscale(self.scaling, self.cone.unscale(self.scaling, a))
 
     def direction(
-        self, s: Array, z: Array, slack_residual: Array, target: Array, correction: Array | None
+        self, s: Array, z: Array, slack_residual: Array, target: Array, correction: Array
     ) -> Direction:
         """Newton direction towards E = 0, S - s = 0 (now `slack_residual`) and s o z = target e.
 
-        `correction` is a second-order term in scaled variables.
+        `correction` is a second-order term in scaled variables (zeros: none).
         """
         cone, scaling, jac = self.cone, self.scaling, self.jacobian
         lam = cone.scale(scaling, z)
-        rhs = target * cone.identity(z.dtype) - cone.product(lam, lam)
-        if correction is not None:
-            rhs = rhs - correction
+        rhs = target * cone.identity(z.dtype) - cone.product(lam, lam) - correction
         d = cone.divide(lam, rhs)
         dw, dz = self.solve(-jac.E, cone.scale(scaling, d) - slack_residual)
         return Direction(dw, dz, cone.scale(scaling, d - cone.scale(scaling, dz)))
@@ -111,7 +109,9 @@ def newton_system(
     scaling = system.cone.scaling(s, z)
     matrix = condensed_matrix(jacobian, system.cone, scaling)
     shift = jnp.zeros((), matrix.dtype)
-    if system.symmetric:
+    if system.convex:
+        factor = factor_symmetric(matrix, system.num_primal, regularization)
+    elif system.symmetric:
         factor, shift = _factor_with_right_inertia(matrix, system.num_primal, regularization)
         jacobian = _shifted(jacobian, shift, system.num_primal)
     else:

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from optdyn._results import RESULTS
 from optdyn._tree import all_finite, tree_where
 from optdyn._typing import Array
-from optdyn.interior_point._globalization import advance, boundary_step, line_search, measures
+from optdyn.interior_point._direction import predictor_corrector
+from optdyn.interior_point._globalization import advance, line_search, measures
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
@@ -31,7 +32,8 @@ class InteriorPoint(eqx.Module):
         boundary_fraction: share of the way to the boundary of the cone that one step may go.
         max_backtracks: halvings of a step before the solve is called stalled.
         regularization: relative size of the pivots that replace vanished ones (redundant equalities, flat
-            directions). Default 1e-8 in double, 1e-4 in single precision.
+            directions). Default 1e-13 in double, 6e-5 in single precision: a few hundred roundings, enough to
+            bound the step, small enough for the refinement to take it back.
         refinement_steps: iterative refinement steps per direction.
         certificate_tol: relative tolerance of a certificate of infeasibility or unboundedness. Default
             1e-8 in double, 1e-4 in single precision.
@@ -108,20 +110,10 @@ class InteriorPoint(eqx.Module):
         held = state.hold_slack & (jnp.abs(slack_residual) <= tol / 2)
         slack_residual = jnp.where(held, 0, slack_residual)
 
-        target = kappa
-        direction = newton.direction(point.s, point.z, slack_residual, kappa, None)
-        longest = boundary_step(system, point, direction, self.boundary_fraction)
-        if cone.degree:
-            # The predictor aims at kappa itself. How far the boundary lets it go tells how much centring
-            # is needed; near the central path it goes all the way and the step is Newton's.
-            mu = jnp.dot(point.s, point.z) / cone.degree
-            target = kappa + (1 - longest) ** 3 * jnp.maximum(mu - kappa, 0)
-            direction = newton.direction(
-                point.s, point.z, slack_residual, target, newton.second_order(direction)
-            )
-            longest = boundary_step(system, point, direction, self.boundary_fraction)
-
-        trial = line_search(system, point, direction, longest, state.filter, kappa, self.max_backtracks)
+        aim = predictor_corrector(system, point, newton, slack_residual, kappa, self.boundary_fraction)
+        trial = line_search(
+            system, point, aim.direction, aim.longest, state.filter, kappa, self.max_backtracks
+        )
 
         converged = is_converged(cone, trial.point, trial.E, trial.S, jacobian, kappa, tol)
         # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
@@ -130,13 +122,13 @@ class InteriorPoint(eqx.Module):
         infeasible, unbounded, found = jnp.asarray(False), jnp.asarray(False), state.certificate
         if system.symmetric:
             infeasible, unbounded, found = certificate(
-                system, point, jacobian, self._by_dtype("certificate_tol", dtype)
+                system, point, jacobian, aim.direction, self._by_dtype("certificate_tol", dtype), 10 * tol
             )
         result = first_failure(
             (converged, RESULTS.successful),
             (infeasible, RESULTS.infeasible),
             (unbounded, RESULTS.unbounded),
-            (~all_finite(direction), RESULTS.singular),
+            (~all_finite(aim.direction), RESULTS.singular),
             (~trial.accepted, RESULTS.stalled),
             (steps >= self.max_steps, RESULTS.max_steps_reached),
         )
@@ -145,12 +137,12 @@ class InteriorPoint(eqx.Module):
             record = Record(
                 residual=record.residual.at[steps].set(measures(trial.violations)[0]),
                 complementarity=record.complementarity.at[steps].set(trial.violations.complementarity),
-                target=record.target.at[steps].set(target),
+                target=record.target.at[steps].set(aim.target),
                 step_length=record.step_length.at[steps].set(trial.step_length),
             )
         kept = trial.accepted
         return IterationState(
-            point=tree_where(kept, advance(point, direction, trial.step_length), point),
+            point=tree_where(kept, advance(point, aim.direction, trial.step_length), point),
             violations=tree_where(kept, trial.violations, state.violations),
             steps=steps,
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
@@ -196,7 +188,7 @@ class InteriorPoint(eqx.Module):
         double = jnp.finfo(dtype).bits >= 64
         defaults = {
             "residual_tol": (1e-10, 2e-5),
-            "regularization": (1e-8, 1e-4),
+            "regularization": (1e-13, 6e-5),
             "certificate_tol": (1e-8, 1e-4),
         }
         value = getattr(self, name)

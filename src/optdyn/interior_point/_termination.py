@@ -6,11 +6,15 @@ from optdyn._results import RESULTS
 from optdyn._tree import max_abs
 from optdyn._typing import Array, Bool
 from optdyn.cones import AbstractCone
+from optdyn.interior_point._initialization import push_inside
+from optdyn.interior_point._newton_system import Direction
 from optdyn.interior_point._state import Certificate, PrimalDualPoint, Violations
 from optdyn.programs import AbstractSystem, Jacobian
 
 # Multiple of machine epsilon, times the size of the terms of a row, below which a residual is rounding.
 _ROUNDING = 32
+# ... up to this multiple of the tolerance: an iterate that runs away must not be excused by its own size.
+_LARGEST_ALLOWANCE = 1000
 
 
 def violations(
@@ -36,47 +40,60 @@ def is_converged(
     path when s o z equals kappa e, not when both are merely small.
     """
     eps = _ROUNDING * jnp.finfo(E.dtype).eps
+
+    def within(residual, size):
+        return jnp.all(jnp.abs(residual) <= tol + jnp.minimum(eps * size, _LARGEST_ALLOWANCE * tol))
+
     w, z, s = jnp.abs(point.w), jnp.abs(point.z), jnp.abs(point.s)
     E_size = jnp.abs(jacobian.E_w) @ w + jnp.abs(jacobian.E_z) @ z
     S_size = jnp.abs(jacobian.S_w) @ w + s
-    equations = jnp.all(jnp.abs(E) <= tol + eps * E_size)
-    slack = jnp.all(jnp.abs(S - point.s) <= tol + eps * S_size)
     gap = cone.product(point.s, point.z) - central_path * cone.identity(E.dtype)
     gap_tol = jnp.minimum(tol, 1e-3 * central_path) + eps * cone.product(s, z)
-    return equations & slack & jnp.all(jnp.abs(gap) <= gap_tol)
+    return within(E, E_size) & within(S - point.s, S_size) & jnp.all(jnp.abs(gap) <= gap_tol)
 
 
 def certificate(
-    system: AbstractSystem, point: PrimalDualPoint, jacobian: Jacobian, tol: float
+    system: AbstractSystem,
+    point: PrimalDualPoint,
+    jacobian: Jacobian,
+    step: Direction,
+    tol: float,
+    margin: float,
 ) -> tuple[Bool[Array, ""], Bool[Array, ""], Certificate]:
-    """Whether the iterate proves that the program is infeasible, or unbounded (both False otherwise).
+    """Whether the Newton step proves that the program is infeasible, or unbounded (both False otherwise).
 
-    With w, y and z growing along a ray, the iterates themselves become certificates (Farkas' lemma and its
-    dual). For a program that is not convex the statement is about its linearization.
+    Without a solution the iterates grow along a ray that is a certificate (Farkas' lemma and its dual), but
+    only by a factor or two per step. The full Newton step points along the same ray and is far longer, so
+    it is what gets tested. For a program that is not convex the statement is about its linearization.
+
+    `tol` is relative; `margin` is the violation that still counts as feasible.
     """
     n = system.num_primal
-    x, y, z = point.w[:n], point.w[n:], point.z
     H, G, J = jacobian.E_w[:n, :n], jacobian.E_w[n:, :n], jacobian.S_w[:, :n]
     g, h = jacobian.E[n:], jacobian.S
-    gradient = jacobian.E[:n] - G.T @ y + J.T @ z
+    x, y, z = point.w[:n], point.w[n:] + step.w[n:], point.z + step.z
+    gradient = jacobian.E[:n] - G.T @ point.w[n:] + J.T @ point.z
 
-    # y'(g + G d) - z'(h + J d) > 0 for every d is impossible when some d is feasible.
+    # y'(g + G d) - z'(h + J d) > 0 with z in K: no d can make both constraints hold.
+    z = push_inside(system.cone, z, jnp.zeros((), z.dtype))
     value = y @ g - z @ h
-    size = 1 + max_abs(x)
     slope = max_abs(G.T @ y - J.T @ z)
-    spread = max_abs(jnp.abs(G.T) @ jnp.abs(y) + jnp.abs(J.T) @ z)
-    infeasible = (value > 0) & (slope * size <= tol * value) & (slope <= tol * spread)
-
-    descent = -(gradient @ x - x @ (H @ x))
-    drift = jnp.maximum(max_abs(H @ x), max_abs(G @ x))
-    outside = system.cone.violation(J @ x)
-    unbounded = (
-        (descent > 0) & (jnp.maximum(drift, outside) <= tol * descent) & (max_abs(x) > 1 / jnp.sqrt(tol))
+    size = jnp.maximum(max_abs(y), max_abs(z))
+    infeasible = (
+        (value > margin * (jnp.sum(jnp.abs(y)) + jnp.sum(jnp.abs(z))))
+        & (slope * (1 + max_abs(x)) <= tol * value)
+        & (slope <= tol * size * jnp.maximum(max_abs(G), max_abs(J)))
     )
+
+    ray = x + step.w[:n]
+    descent = -(gradient @ ray - x @ (H @ ray))
+    drift = jnp.maximum(max_abs(H @ ray), max_abs(G @ ray))
+    outside = jnp.maximum(drift, system.cone.violation(J @ ray))
+    unbounded = (descent > 0) & (outside <= tol * descent) & (max_abs(ray) > 1 / jnp.sqrt(tol))
 
     scale_dual = jnp.where(infeasible, 1 / jnp.where(infeasible, value, 1), 0)
     scale_ray = jnp.where(unbounded, 1 / jnp.where(unbounded, descent, 1), 0)
-    return infeasible, unbounded, Certificate(x * scale_ray, y * scale_dual, z * scale_dual)
+    return infeasible, unbounded, Certificate(ray * scale_ray, y * scale_dual, z * scale_dual)
 
 
 def first_failure(*cases: tuple[Bool[Array, ""], RESULTS]) -> RESULTS:

@@ -30,7 +30,12 @@ class AbstractConicData(AbstractProblem):
         absent = _absent_rows(self.h, self.cone)
         # 0 <= 1 in place of g'x <= inf: the row pulls at nothing, and neither does its derivative.
         G = jnp.where(absent[:, None], 0, self.G)
-        h = jnp.where(absent, self.cone.identity(self.h.dtype), self.h)
+        e = self.cone.identity(self.h.dtype)
+        h = jnp.where(absent, e, self.h)
+        # Likewise 0 <= -1 in place of g'x <= -inf, so that the solver meets finite numbers and a certificate.
+        impossible = jnp.isneginf(self.h)
+        G = jnp.where(impossible[:, None], 0, G)
+        h = jnp.where(impossible, -jnp.maximum(e, 0), h)
         P = (self.P + self.P.T) / 2
         return QuadraticSystem(
             P=P, q=self.q, A=self.A, b=self.b, G=G, h=h, cone=self.cone, num_primal=n, num_equality=p

@@ -26,7 +26,8 @@ class AbstractSystem(eqx.Module):
     """E(w, z) and S(w, z) with all parameters bound; the array leaves are what a solution depends on.
 
     `num_equality` counts the equality multipliers at the end of w. When `symmetric` holds, the system is
-    the KKT system of a program: E_w is symmetric and E_z = -S_w'.
+    the KKT system of a program: E_w is symmetric and E_z = -S_w'. `convex`: no curvature has to be checked.
+    `linear`: E and S are affine in (w, z), so that a Newton step predicts them exactly.
     """
 
     cone: eqx.AbstractVar[AbstractCone]
@@ -34,6 +35,7 @@ class AbstractSystem(eqx.Module):
     num_equality: eqx.AbstractVar[int]
     symmetric: eqx.AbstractVar[bool]
     convex: eqx.AbstractVar[bool]
+    linear: eqx.AbstractVar[bool]
 
     @property
     def size(self) -> int:
@@ -58,6 +60,7 @@ class ProgramSystem(AbstractSystem):
     num_equality: int = eqx.field(static=True)
     symmetric: bool = eqx.field(static=True, default=True)
     convex: bool = eqx.field(static=True, default=False)
+    linear: bool = eqx.field(static=True, default=False)
 
     def residual(self, w, z):
         x, y = w[: self.num_primal], w[self.num_primal :]
@@ -81,6 +84,7 @@ class DirectSystem(AbstractSystem):
     num_equality: int = eqx.field(static=True, default=0)
     symmetric: bool = eqx.field(static=True, default=False)
     convex: bool = eqx.field(static=True, default=False)
+    linear: bool = eqx.field(static=True, default=False)
 
     def residual(self, w, z):
         return self.functions(w, z)
@@ -108,6 +112,7 @@ class QuadraticSystem(AbstractSystem):
     num_equality: int = eqx.field(static=True)
     symmetric: bool = eqx.field(static=True, default=True)
     convex: bool = eqx.field(static=True, default=True)
+    linear: bool = eqx.field(static=True, default=True)
 
     def residual(self, w, z):
         x, y = w[: self.num_primal], w[self.num_primal :]
