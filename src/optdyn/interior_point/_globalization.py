@@ -62,12 +62,30 @@ def line_search(
     """
     system, point, step, longest, filter = stop_gradient((system, point, step, longest, filter))
 
+    E0, S0 = system.residual(point.w, point.z)
+    now = measures(violations(system.cone, point, E0, S0, central_path))
     def attempt(alpha) -> Trial:
         new = advance(point, step, alpha)
         E, S = system.residual(new.w, new.z)
         v = violations(system.cone, new, E, S, central_path)
         measured = measures(v)
+        import os
+        V=os.environ.get('V','0')
         improves = jnp.any(measured[None] <= (1 - _SUFFICIENT * alpha) * filter, axis=-1)
+        if V=='1' and not system.symmetric:
+            improves = (measured[0] <= (1 - _SUFFICIENT * alpha) * now[0]) | ((measured[0] <= 1e-9) & improves)
+        if V=='2' and not system.symmetric:
+            improves = (measured[0] <= jnp.maximum((1 - _SUFFICIENT * alpha) * now[0],1e-2*now[1]))
+        if V=='3' and not system.symmetric:
+            improves = (measured[0] <= jnp.maximum((1 - .1 * alpha) * now[0],1e-9))
+        if V=='5' and not system.symmetric:
+            improves = jnp.asarray(True)
+        if V=='6' and not system.symmetric:
+            improves = improves | (measured[0] <= 10*filter[0,0])
+        if V=='7' and not system.symmetric:
+            improves = improves | (measured[0] <= filter[0,0])
+        if V=='4' and not system.symmetric:
+            improves = improves & (measured[0] <= jnp.maximum(1.2 * now[0],1e-9))
         finite = jnp.all(jnp.isfinite(measured))
         accepted = finite & jnp.all(improves)
         return Trial(new, E, S, v, alpha, accepted)

@@ -9,6 +9,7 @@ from optdyn._tree import all_finite, tree_where
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
+from optdyn.interior_point._leap import can_leap, count_short, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
@@ -35,8 +36,9 @@ class InteriorPoint(eqx.Module):
             directions). Default 1e-13 in double, 6e-5 in single precision: a few hundred roundings, enough to
             bound the step, small enough for the refinement to take it back.
         refinement_steps: iterative refinement steps per direction.
-        certificate_tol: relative tolerance of a certificate of infeasibility or unboundedness. Default
-            1e-8 in double, 1e-4 in single precision.
+        certificate_tol: relative tolerance of a certificate of infeasibility or unboundedness: 1e-6 rules out
+            feasible points up to a million times larger than the iterate. Default 1e-6 in double, 1e-3 in
+            single precision.
         record: keep a row of numbers per step in `stats.record` (the same loop, more memory).
     """
 
@@ -86,6 +88,9 @@ class InteriorPoint(eqx.Module):
             point=start,
             violations=v,
             steps=jnp.asarray(0),
+            start=start.w,
+            short_steps=jnp.asarray(0),
+            leapt=jnp.asarray(not can_leap(system)),
             hold_slack=jnp.asarray(False),
             filter=filter,
             done=result != RESULTS.successful,
@@ -129,7 +134,7 @@ class InteriorPoint(eqx.Module):
             (infeasible, RESULTS.infeasible),
             (unbounded, RESULTS.unbounded),
             (~all_finite(aim.direction), RESULTS.singular),
-            (~trial.accepted, RESULTS.stalled),
+            (~trial.accepted & state.leapt, RESULTS.stalled),
             (steps >= self.max_steps, RESULTS.max_steps_reached),
         )
         record = state.record
@@ -141,10 +146,13 @@ class InteriorPoint(eqx.Module):
                 step_length=record.step_length.at[steps].set(trial.step_length),
             )
         kept = trial.accepted
-        return IterationState(
+        new = IterationState(
             point=tree_where(kept, advance(point, aim.direction, trial.step_length), point),
             violations=tree_where(kept, trial.violations, state.violations),
             steps=steps,
+            start=state.start,
+            short_steps=count_short(state, trial.step_length, trial.accepted),
+            leapt=state.leapt,
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
             filter=state.filter.at[steps].set(measures(trial.violations)),
             done=converged | (result != RESULTS.successful),
@@ -152,6 +160,7 @@ class InteriorPoint(eqx.Module):
             certificate=found,
             record=record,
         )
+        return leap_if_blocked(system, jacobian, new, kappa) if can_leap(system) else new
 
     def run(self, system: AbstractSystem, start: PrimalDualPoint, unroll: bool = False) -> PathPoint:
         """Iterate from `start`. `unroll` uses a scan, so that JAX can differentiate the iterations."""
@@ -189,7 +198,7 @@ class InteriorPoint(eqx.Module):
         defaults = {
             "residual_tol": (1e-10, 2e-5),
             "regularization": (1e-13, 6e-5),
-            "certificate_tol": (1e-8, 1e-4),
+            "certificate_tol": (1e-6, 1e-3),
         }
         value = getattr(self, name)
         return defaults[name][0 if double else 1] if value is None else value
