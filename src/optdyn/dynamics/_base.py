@@ -59,7 +59,9 @@ class AbstractDynamics(eqx.Module):
         """`step` without derivative, with information; `warm` is the `StepInfo.warm` of a nearby step."""
         return self.step(x, u, t), no_lower_level(x.dtype)
 
-    def sensitivities(self, x: Array, u: Array, t: Array, warm: PyTree = None, smoothing=None) -> Linearization:
+    def sensitivities(
+        self, x: Array, u: Array, t: Array, warm: PyTree = None, smoothing=None
+    ) -> Linearization:
         """A and B alone. `smoothing` overrides the kappa of the derivative where there is one."""
         (A, B) = jax.jacfwd(self.step, argnums=(0, 1))(x, u, t)
         return Linearization(A, B, no_lower_level(x.dtype))

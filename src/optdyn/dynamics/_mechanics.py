@@ -59,7 +59,11 @@ class Mechanism(eqx.Module):
     ):
         if (gap is None) != (num_gaps == 0):
             raise ValueError("give gap and num_gaps together")
-        self.kinetic_energy, self.potential_energy, self.input_map = kinetic_energy, potential_energy, input_map
+        self.kinetic_energy, self.potential_energy, self.input_map = (
+            kinetic_energy,
+            potential_energy,
+            input_map,
+        )
         self.force = _no_force if force is None else force
         self.gap = _no_gap if gap is None else gap
         self.num_positions, self.num_inputs, self.num_gaps = num_positions, num_inputs, num_gaps

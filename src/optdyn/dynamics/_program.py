@@ -15,6 +15,10 @@ from optdyn.interior_point import InteriorPoint, PathPoint, PrimalDualPoint, col
 from optdyn.programs import AbstractProblem, AbstractSystem, ravel_primal
 
 
+# A warm start that has not converged by then is worse than a cold one.
+_WARM_STEPS = 8
+
+
 class _Replay(eqx.Module):
     """The user's functions, traced once: `(x, u, t)` and a point in, arrays out."""
 
@@ -156,7 +160,8 @@ class ProgramDynamics(AbstractDynamics):
 
         def attempt(carry):
             path, tries = carry
-            new = solver.run(system, tree_where(tries == 0, start, cold))
+            budget = jnp.where(tries == 0, _WARM_STEPS, solver.max_steps)
+            new = solver.run(system, tree_where(tries == 0, start, cold), budget=budget)
             return eqx.tree_at(lambda p: p.steps, new, new.steps + path.steps), tries + 1
 
         path, _ = jax.lax.while_loop(again, attempt, (solver.unsolved(system, cold), jnp.asarray(0)))

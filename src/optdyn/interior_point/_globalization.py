@@ -1,12 +1,19 @@
-"""Step length: fraction to the boundary, then a filter on two measures.
+"""Step length: a filter on two measures, with a memory.
 
 Why a filter and not a merit function: the direction of a predictor-corrector aims at a moving target on the
 central path, so it is a descent direction for neither the residual at the final kappa nor the one at the
 target alone. What it does promise is that the equations (E, S - s) shrink by 1 - alpha and that s o z moves
 towards the target. A step is taken when, compared with *every* earlier iterate, it improves one of the two
 (Fletcher and Leyffer, 'Nonlinear programming without a penalty function', 2002; Ulbrich, Ulbrich and
-Vicente, 2004, for the primal-dual form). No penalty weight has to be chosen, and cycling is excluded because
-no iterate may be dominated by an earlier one.
+Vicente, 2004, for the primal-dual form). No penalty weight has to be chosen.
+
+Why a memory: close to a fold of E the filter only lets tiny steps through, and the iterates get stuck at a
+point that solves nothing. A long step out of there first makes the equations worse. It is allowed as long as
+they are no worse than the worst of the last `memory` iterates (Grippo, Lampariello and Lucidi, 'A
+nonmonotone line search technique for Newton's method', 1986).
+
+Where the Hessian had to be shifted, the residual measures nothing useful (it has to grow on the way from a
+maximum to a minimum), and the step of the convexified model is taken as it is.
 """
 
 import equinox as eqx
@@ -15,8 +22,9 @@ import jax.numpy as jnp
 
 from optdyn._tree import stop_gradient
 from optdyn._typing import Array, Bool, Float
+from optdyn.interior_point._direction import Aim
 from optdyn.interior_point._newton_system import Direction
-from optdyn.interior_point._state import PrimalDualPoint, Violations
+from optdyn.interior_point._state import IterationState, PrimalDualPoint, Violations
 from optdyn.interior_point._termination import violations
 from optdyn.programs import AbstractSystem
 
@@ -48,51 +56,36 @@ def advance(point: PrimalDualPoint, step: Direction, step_length: Array) -> Prim
 
 def line_search(
     system: AbstractSystem,
-    point: PrimalDualPoint,
-    step: Direction,
-    longest: Array,
-    filter: Float[Array, "k 2"],
+    state: IterationState,
+    aim: Aim,
+    convexified: Bool[Array, ""],
     central_path: Array,
+    memory: int,
     max_backtracks: int,
 ) -> Trial:
-    """Halve the step until the filter accepts; the last trial comes back unaccepted when none does.
+    """Halve the step until it is acceptable; the last trial comes back unaccepted when none is.
 
     The search is a decision, not a function: nothing in it is differentiated (`UnrolledAdjoint` treats the
     step length as a constant).
     """
-    system, point, step, longest, filter = stop_gradient((system, point, step, longest, filter))
+    system, state, aim, convexified = stop_gradient((system, state, aim, convexified))
+    row = jnp.arange(state.filter.shape[0])
+    recent = (row <= state.steps) & (row > state.steps - memory)
+    worst = jnp.max(jnp.where(recent, state.filter[:, 0], 0))
 
-    E0, S0 = system.residual(point.w, point.z)
-    now = measures(violations(system.cone, point, E0, S0, central_path))
     def attempt(alpha) -> Trial:
-        new = advance(point, step, alpha)
+        new = advance(state.point, aim.direction, alpha)
         E, S = system.residual(new.w, new.z)
         v = violations(system.cone, new, E, S, central_path)
         measured = measures(v)
-        import os
-        V=os.environ.get('V','0')
-        improves = jnp.any(measured[None] <= (1 - _SUFFICIENT * alpha) * filter, axis=-1)
-        if V=='1' and not system.symmetric:
-            improves = (measured[0] <= (1 - _SUFFICIENT * alpha) * now[0]) | ((measured[0] <= 1e-9) & improves)
-        if V=='2' and not system.symmetric:
-            improves = (measured[0] <= jnp.maximum((1 - _SUFFICIENT * alpha) * now[0],1e-2*now[1]))
-        if V=='3' and not system.symmetric:
-            improves = (measured[0] <= jnp.maximum((1 - .1 * alpha) * now[0],1e-9))
-        if V=='5' and not system.symmetric:
-            improves = jnp.asarray(True)
-        if V=='6' and not system.symmetric:
-            improves = improves | (measured[0] <= 10*filter[0,0])
-        if V=='7' and not system.symmetric:
-            improves = improves | (measured[0] <= filter[0,0])
-        if V=='4' and not system.symmetric:
-            improves = improves & (measured[0] <= jnp.maximum(1.2 * now[0],1e-9))
-        finite = jnp.all(jnp.isfinite(measured))
-        accepted = finite & jnp.all(improves)
-        return Trial(new, E, S, v, alpha, accepted)
+        improves = jnp.any(measured[None] <= (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
+        good = jnp.all(improves) | (measured[0] <= worst) | convexified
+        return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 
+    first = attempt(aim.longest)
     if system.linear:
         # The equations shrink by 1 - step length exactly: there is nothing to search.
-        return eqx.tree_at(lambda t: t.accepted, attempt(longest), jnp.asarray(True))
+        return eqx.tree_at(lambda trial: trial.accepted, first, jnp.asarray(True))
 
     def retry(carry):
         trial, tries = carry
@@ -102,5 +95,5 @@ def line_search(
         trial, tries = carry
         return attempt(trial.step_length / 2), tries + 1
 
-    trial, _ = jax.lax.while_loop(retry, halve, (attempt(longest), jnp.asarray(0)))
+    trial, _ = jax.lax.while_loop(retry, halve, (first, jnp.asarray(0)))
     return trial

@@ -31,7 +31,9 @@ def can_leap(system: AbstractSystem) -> bool:
 
 def count_short(state: IterationState, step_length: Array, accepted: Array) -> Array:
     """Short steps in a row; a failed line search is as bad as any number of them."""
-    return jnp.where(accepted & (step_length >= _SHORT), 0, state.short_steps + jnp.where(accepted, 1, _PATIENCE))
+    return jnp.where(
+        accepted & (step_length >= _SHORT), 0, state.short_steps + jnp.where(accepted, 1, _PATIENCE)
+    )
 
 
 def leap_if_blocked(

@@ -31,6 +31,7 @@ class InteriorPoint(eqx.Module):
 
     Other Arguments:
         boundary_fraction: share of the way to the boundary of the cone that one step may go.
+        memory: a step may be taken when the equations are no worse than at one of this many last iterates.
         max_backtracks: halvings of a step before the solve is called stalled.
         regularization: relative size of the pivots that replace vanished ones (redundant equalities, flat
             directions). Default 1e-13 in double, 6e-5 in single precision: a few hundred roundings, enough to
@@ -46,6 +47,7 @@ class InteriorPoint(eqx.Module):
     residual_tol: float | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=50)
     boundary_fraction: float = eqx.field(static=True, default=0.99)
+    memory: int = eqx.field(static=True, default=3)
     max_backtracks: int = eqx.field(static=True, default=30)
     regularization: float | None = eqx.field(static=True, default=None)
     refinement_steps: int = eqx.field(static=True, default=1)
@@ -59,6 +61,8 @@ class InteriorPoint(eqx.Module):
             raise ValueError(f"residual_tol must be positive, got {self.residual_tol}")
         if self.max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, got {self.max_steps}")
+        if self.memory < 1:
+            raise ValueError(f"memory must be at least 1, got {self.memory}")
         if not 0 < self.boundary_fraction < 1:
             raise ValueError(f"boundary_fraction must lie between 0 and 1, got {self.boundary_fraction}")
 
@@ -116,9 +120,7 @@ class InteriorPoint(eqx.Module):
         slack_residual = jnp.where(held, 0, slack_residual)
 
         aim = predictor_corrector(system, point, newton, slack_residual, kappa, self.boundary_fraction)
-        trial = line_search(
-            system, point, aim.direction, aim.longest, state.filter, kappa, self.max_backtracks
-        )
+        trial = line_search(system, state, aim, newton.shift > 0, kappa, self.memory, self.max_backtracks)
 
         converged = is_converged(cone, trial.point, trial.E, trial.S, jacobian, kappa, tol)
         # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
@@ -162,8 +164,14 @@ class InteriorPoint(eqx.Module):
         )
         return leap_if_blocked(system, jacobian, new, kappa) if can_leap(system) else new
 
-    def run(self, system: AbstractSystem, start: PrimalDualPoint, unroll: bool = False) -> PathPoint:
-        """Iterate from `start`. `unroll` uses a scan, so that JAX can differentiate the iterations."""
+    def run(
+        self, system: AbstractSystem, start: PrimalDualPoint, unroll: bool = False, budget: Array | None = None
+    ) -> PathPoint:
+        """Iterate from `start`.
+
+        `unroll` uses a scan, so that JAX can differentiate the iterations; `budget` allows fewer steps than
+        `max_steps` (a number known only at run time).
+        """
         state = self.init(system, start)
         # A start that already solves the equations (a warm start with the old data) takes no step.
         jacobian_free = measures(state.violations)
@@ -180,7 +188,12 @@ class InteriorPoint(eqx.Module):
 
             state, _ = jax.lax.scan(body, state, length=self.max_steps)
         else:
-            state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(system, s), state)
+            limit = self.max_steps if budget is None else budget
+            state = jax.lax.while_loop(
+                lambda s: ~s.done & (s.steps < limit), lambda s: self.step(system, s), state
+            )
+            result = RESULTS.where(state.done, state.result, RESULTS.max_steps_reached)
+            state = eqx.tree_at(lambda s: s.result, state, result)
         return _path_point(state)
 
     def unsolved(self, system: AbstractSystem, start: PrimalDualPoint) -> PathPoint:

@@ -89,7 +89,12 @@ def certificate(
     descent = -(gradient @ ray - x @ (H @ ray))
     drift = jnp.maximum(max_abs(H @ ray), max_abs(G @ ray))
     outside = jnp.maximum(drift, system.cone.violation(J @ ray))
-    unbounded = (descent > 0) & (outside <= tol * descent) & (max_abs(ray) > 1 / jnp.sqrt(tol))
+    unbounded = (
+        jnp.asarray(system.linear)
+        & (descent > 0)
+        & (outside <= tol * descent)
+        & (max_abs(ray) > 1 / jnp.sqrt(tol))
+    )
 
     scale_dual = jnp.where(infeasible, 1 / jnp.where(infeasible, value, 1), 0)
     scale_ray = jnp.where(unbounded, 1 / jnp.where(unbounded, descent, 1), 0)

@@ -44,7 +44,9 @@ class SlidingBlock(AbstractProgram):
         return jnp.stack([t, v])
 
 
-def dynamics(friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3) -> ProgramDynamics:
+def dynamics(
+    friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
+) -> ProgramDynamics:
     """State (position, velocity), control force in N."""
     block = SlidingBlock(jnp.asarray(MASS, float), jnp.asarray(friction, float))
 
@@ -91,7 +93,10 @@ def build(variant: str, settings: Settings) -> Scenario:
         # Strong enough to break the block loose: below that, friction hides the effect of the force.
         controls=jnp.asarray(2 * friction * MASS * GRAVITY + 1e-3 * noise, dtype),
         solver=AugmentedLagrangian(
-            ILQR(max_iterations=50, cost_tol=1e-6), constraint_tol=1e-4, initial_penalty=10.0, smoothing=smoothing
+            ILQR(max_iterations=50, cost_tol=1e-6),
+            constraint_tol=1e-4,
+            initial_penalty=10.0,
+            smoothing=smoothing,
         ),
         dt=STEP,
         extent=(-0.5, 1.5, -0.3, 0.9),
@@ -121,8 +126,12 @@ def _panels_of(friction: float):
         return [
             Panel("Position", "m", times, {"block": states[:, 0]}, (GOAL,)),
             Panel("Velocity", "m/s", times, {"block": states[:, 1]}),
-            Panel("Force", "N", times[:-1], {"push": controls[:, 0]}, (-FORCE_LIMIT, FORCE_LIMIT), kind="step"),
-            Panel("Friction impulse", "N s", times[1:], {"friction": impulse}, (-largest, largest), kind="step"),
+            Panel(
+                "Force", "N", times[:-1], {"push": controls[:, 0]}, (-FORCE_LIMIT, FORCE_LIMIT), kind="step"
+            ),
+            Panel(
+                "Friction impulse", "N s", times[1:], {"friction": impulse}, (-largest, largest), kind="step"
+            ),
         ]
 
     return panels

@@ -73,7 +73,9 @@ class AugmentedLagrangian(eqx.Module):
         if self.max_rounds < 1:
             raise ValueError(f"max_rounds must be at least 1, got {self.max_rounds}")
 
-    def run(self, problem: TracedProblem, start: Candidate, callback: Callable | None) -> tuple[ALState, Objective]:
+    def run(
+        self, problem: TracedProblem, start: Candidate, callback: Callable | None
+    ) -> tuple[ALState, Objective]:
         """Rounds of minimization and dual updates, from zero duals."""
         dtype = start.cost.dtype
         multipliers = self._initial_multipliers(problem, dtype)
@@ -88,9 +90,7 @@ class AugmentedLagrangian(eqx.Module):
             done=~start.accepted,
             result=RESULTS.max_steps_reached,
         )
-        state = jax.lax.while_loop(
-            lambda s: ~s.done, lambda s: self.step(problem, s, callback), state
-        )
+        state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(problem, s, callback), state)
         return state, Objective(problem, state.multipliers)
 
     def step(self, problem: TracedProblem, state: ALState, callback: Callable | None) -> ALState:
@@ -100,7 +100,9 @@ class AugmentedLagrangian(eqx.Module):
         last = state.inner.current
         current = evaluate(objective, last.trajectory, last.lower_level)
         penalty = jnp.maximum(jnp.max(m.penalty_stage, initial=0.0), jnp.max(m.penalty_terminal, initial=0.0))
-        smoothing = None if self.smoothing is None else self.smoothing.at(state.outer).astype(current.cost.dtype)
+        smoothing = (
+            None if self.smoothing is None else self.smoothing.at(state.outer).astype(current.cost.dtype)
+        )
         round = Round(state.outer, penalty, smoothing)
         inner = self.inner.run(objective, self.inner.restart(state.inner, current), round, callback)
 

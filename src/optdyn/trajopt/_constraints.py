@@ -45,7 +45,9 @@ class ConstraintSet(eqx.Module):
         return jnp.where(self.mask(c), jnp.maximum(c, 0), jnp.abs(c))
 
 
-def stack_constraints(constraints, bounds: tuple[Array, Array] | None, args: tuple, name: str) -> ConstraintSet:
+def stack_constraints(
+    constraints, bounds: tuple[Array, Array] | None, args: tuple, name: str
+) -> ConstraintSet:
     """One `ConstraintSet` from what the user gave: None, one constraint or several, and control bounds.
 
     Infinite control bounds are absent.
@@ -76,7 +78,9 @@ def stack_constraints(constraints, bounds: tuple[Array, Array] | None, args: tup
             u = args[1]
             parts += [(bounds[0] - u)[lower_rows], (u - bounds[1])[upper_rows]]
         dtype = args[0].dtype
-        return jnp.concatenate([jnp.asarray(p).astype(dtype) for p in parts]) if parts else jnp.zeros(0, dtype)
+        return (
+            jnp.concatenate([jnp.asarray(p).astype(dtype) for p in parts]) if parts else jnp.zeros(0, dtype)
+        )
 
     return ConstraintSet(fn, tuple(mask))
 

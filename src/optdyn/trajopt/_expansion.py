@@ -22,16 +22,16 @@ class LinearDynamics(eqx.Module):
     steps_max: Int[Array, ""]
 
 
-def linearize_dynamics(dynamics: AbstractDynamics, trajectory: Trajectory, smoothing: Array | None) -> LinearDynamics:
+def linearize_dynamics(
+    dynamics: AbstractDynamics, trajectory: Trajectory, smoothing: Array | None
+) -> LinearDynamics:
     """All knots in one batch: they are independent once the trajectory is known."""
     N = trajectory.controls.shape[0]
 
     def knot(x, u, t, warm):
         return dynamics.sensitivities(x, u, t, warm, smoothing)
 
-    local = jax.vmap(knot)(
-        trajectory.states[:-1], trajectory.controls, jnp.arange(N), trajectory.info.warm
-    )
+    local = jax.vmap(knot)(trajectory.states[:-1], trajectory.controls, jnp.arange(N), trajectory.info.warm)
     solved = local.info.result == RESULTS.successful
     finite = jnp.all(jnp.isfinite(local.A)) & jnp.all(jnp.isfinite(local.B))
     has_lower_level = trajectory.info.warm is not None

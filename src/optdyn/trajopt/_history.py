@@ -42,7 +42,15 @@ class History(eqx.Module):
         return History(
             **{
                 name: getattr(self, name).at[row].set(getattr(record, name).astype(getattr(self, name).dtype))
-                for name in ("cost", "violation", "step_length", "regularization", "penalty", "smoothing", "outer")
+                for name in (
+                    "cost",
+                    "violation",
+                    "step_length",
+                    "regularization",
+                    "penalty",
+                    "smoothing",
+                    "outer",
+                )
             }
         )
 

@@ -118,7 +118,9 @@ class ILQR(eqx.Module):
             ),
         )
 
-    def step(self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None) -> ILQRState:
+    def step(
+        self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None
+    ) -> ILQRState:
         """Linearize, solve the quadratic model, search along its policy."""
         current = state.current
         linear = linearize_dynamics(objective.problem.dynamics, current.trajectory, round.smoothing)
@@ -184,7 +186,9 @@ class ILQR(eqx.Module):
             result=result,
         )
 
-    def run(self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None) -> ILQRState:
+    def run(
+        self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None
+    ) -> ILQRState:
         """Iterate until done."""
         return jax.lax.while_loop(
             lambda s: ~s.done, lambda s: self.step(objective, s, round, callback), state

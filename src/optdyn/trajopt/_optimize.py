@@ -96,7 +96,9 @@ def optimize_trajectory(
         raise TypeError(f"solver must be AugmentedLagrangian or ILQR, got {type(solver).__name__}")
     constraints = (problem.stage_constraint, problem.terminal_constraint, problem.control_bounds)
     if isinstance(solver, ILQR) and any(c is not None for c in constraints):
-        raise ValueError("ILQR takes no constraints or control bounds: use solver=AugmentedLagrangian(ILQR())")
+        raise ValueError(
+            "ILQR takes no constraints or control bounds: use solver=AugmentedLagrangian(ILQR())"
+        )
     x0, controls = _check_shapes(problem, x0, controls)
     plan = _optimize(problem, x0, controls, as_float_arrays(solver), callback)
     if throw:
@@ -134,7 +136,9 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
     trajectory = inner.current.trajectory
 
     result = state.result
-    lower = jax.tree.map(lambda leaf: leaf[jnp.argmax(first.info.result != RESULTS.successful)], first.info.result)
+    lower = jax.tree.map(
+        lambda leaf: leaf[jnp.argmax(first.info.result != RESULTS.successful)], first.info.result
+    )
     failed_start = RESULTS.where(lower == RESULTS.successful, RESULTS.nonfinite, lower)
     result = RESULTS.where(start.accepted, result, failed_start)
     result = RESULTS.where(all_finite((problem, x0, controls)), result, RESULTS.nonfinite_input)

@@ -35,12 +35,18 @@ class TrajectoryProblem(eqx.Module):
     terminal_cost: Callable
     stage_constraint: Equality | Inequality | Sequence | None = None
     terminal_constraint: Equality | Inequality | Sequence | None = None
-    control_bounds: tuple | None = eqx.field(default=None, converter=lambda b: None if b is None else tuple(b))
+    control_bounds: tuple | None = eqx.field(
+        default=None, converter=lambda b: None if b is None else tuple(b)
+    )
 
     def __check_init__(self):
         if not isinstance(self.dynamics, AbstractDynamics):
             raise TypeError(f"dynamics must be an AbstractDynamics, got {type(self.dynamics).__name__}")
-        if isinstance(self.horizon, bool) or not isinstance(self.horizon, int | np.integer) or self.horizon < 1:
+        if (
+            isinstance(self.horizon, bool)
+            or not isinstance(self.horizon, int | np.integer)
+            or self.horizon < 1
+        ):
             raise ValueError(f"horizon must be an integer >= 1, got {self.horizon}")
         if self.control_bounds is not None:
             if len(self.control_bounds) != 2:
@@ -90,7 +96,9 @@ def trace_problem(problem: TrajectoryProblem, x0: Float[Array, " nx"]) -> Traced
 
 def _trace_cost(name: str, cost: Callable, *args) -> Callable:
     if isinstance(cost, ResidualCost):
-        return ResidualCost(trace_function(lambda *a: jnp.asarray(cost.residual(*a)).astype(a[0].dtype), *args))
+        return ResidualCost(
+            trace_function(lambda *a: jnp.asarray(cost.residual(*a)).astype(a[0].dtype), *args)
+        )
 
     def checked(*a):
         value = jnp.asarray(cost(*a))

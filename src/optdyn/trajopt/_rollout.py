@@ -54,7 +54,9 @@ class Policy(eqx.Module):
         return Trajectory(jnp.concatenate([x0[None], states]), controls, info)
 
 
-def rollout(dynamics: AbstractDynamics, x0: Float[Array, " nx"], controls: Float[Array, "N nu"]) -> Trajectory:
+def rollout(
+    dynamics: AbstractDynamics, x0: Float[Array, " nx"], controls: Float[Array, "N nu"]
+) -> Trajectory:
     """Open-loop simulation; each lower-level solve starts at the answer of the step before.
 
     Arguments:
