@@ -53,7 +53,7 @@ def check(case: Case, findings: Findings) -> None:
     may_fail = "flagged" in str(case.expected.get("status", ""))
     may_fail = may_fail or any(key.endswith("_if_solved") for key in case.expected)
     waived = may_fail and not findings.solved
-    for key, want in case.expected.items():
+    for key, want in sorted(case.expected.items(), key=lambda item: item[0] != "status"):
         if key in PROSE or key in findings.prose:
             continue
         if key == "status" and isinstance(want, str):
@@ -72,10 +72,13 @@ def check_status(status: str, want: str) -> None:
     flagged = status != "successful"
     meanings = {
         "solved": not flagged,
+        "optimal": not flagged,
         "converged": not flagged,
         "infeasible": status == "infeasible",
         "unbounded": status == "unbounded",
         "not_solved": flagged,
+        "no_solution": flagged,
+        "not_converged": flagged,
         "flagged": flagged,
         "error": flagged,
     }

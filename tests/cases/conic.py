@@ -295,7 +295,7 @@ class ConicCase:
         x, theta = as_array(self.solution.primal), self.theta
         if key in ("l", "l_convex"):
             return x
-        if key == "v_after_convex":
+        if key in ("v_after", "v_after_convex"):
             return as_array(theta["v"]) + x / float(theta["m"])
         if key in ("l_coulomb", "v_after_coulomb"):
             coulomb = contact.point_mass(theta["m"], theta["v"], theta["mu"])

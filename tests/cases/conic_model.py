@@ -36,7 +36,7 @@ class ConicSolve(eqx.Module):
         x = solution.primal
         obj = x @ data["P"] @ x / 2 + data["q"] @ x
         outputs = {"x": x, "obj": obj, "V": obj + theta["constant"]}
-        outputs |= {"y": solution.equality_dual, "z": solution.cone_dual}
+        outputs |= {"y": solution.equality_dual, "z": solution.cone_dual, "s": solution.slack}
         if self.loss is not None:
             outputs["L"] = self.loss({"x": x[0] if x.size == 1 else x, **theta})
         return outputs, solution

@@ -200,7 +200,9 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
         case ast.Constant(value=int() | float() as number):
             return number
         case ast.Name(id=name):
-            return _CONSTANTS[name] if name in _CONSTANTS and name not in values else values[name]
+            if name not in values and name not in _CONSTANTS:
+                raise FormulaError(f"no value is given for {name!r}")
+            return values[name] if name in values else _CONSTANTS[name]
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return -_evaluate(inner, values, xp)
         case ast.UnaryOp(op=ast.UAdd(), operand=inner):

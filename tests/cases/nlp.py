@@ -14,7 +14,9 @@ from cases.formula_problems import FormulaProgram, LeastSquares, Root, find_vari
 from cases.formulas import Formula, Relation, relations
 from cases.model import Model, asks_for_derivatives
 
-_FORMULAS = ("cost", "maximise", "residual", "constraint", "ineq", "eq")
+_COSTS = ("cost", "objective", "minimise", "maximise", "residual")
+_CONSTRAINTS = ("constraint", "constraints", "ineq", "inequality", "eq", "equality")
+_FORMULAS = (*_COSTS, *_CONSTRAINTS)
 _FIELDS = ("type", "start", "lb", "ub", "meaning", *_FORMULAS)
 
 
@@ -103,13 +105,10 @@ def _primal_first(key: str, names: set[str]) -> str:
 
 def _state(problem: dict[str, Any], theta: dict[str, Any]) -> Any:
     size = len(problem["start"])
-    found = [
-        relation
-        for key in ("constraint", "ineq", "eq")
-        if key in problem
-        for relation in relations(problem[key])
-    ]
-    cost = next((problem[key] for key in ("cost", "maximise", "residual") if key in problem), None)
+    texts = [problem[key] for key in _CONSTRAINTS if key in problem]
+    texts = [", ".join(text) if isinstance(text, list) else text for text in texts]
+    found = [relation for text in texts for relation in relations(text)]
+    cost = next((problem[key] for key in _COSTS if key in problem), None)
     assert cost is not None, f"no runner knows a nonlinear problem with the fields {sorted(problem)}"
     formula = Formula(cost)
     names = list(dict.fromkeys([*formula.names, *(name for relation in found for name in relation.names)]))

@@ -25,9 +25,7 @@ def run(case: Case) -> None:
         limit = case.problem["mu"] * force[0]
         sticks = abs(force[1]) < limit * (1 - 1e-3)
         found = "stick" if sticks else "slide"
-        assert found == {"slip": "slide", "sliding": "slide", "sticking": "stick"}.get(want, want), (
-            f"mode {found}"
-        )
+        assert found == ("slide" if want.startswith(("sl", "Sl")) else "stick"), f"mode {found}"
 
     findings = Findings("successful", [values, lambda key, want: model.derivative(key)], {"mode": mode})
     findings.rules["finite"] = lambda want: np.testing.assert_array_equal(np.isfinite(world), True)
