@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from optdyn.dynamics import AbstractDynamics
     from optdyn.implicit import ImplicitAdjoint, Solution, UnrolledAdjoint, solve
     from optdyn.interior_point import InteriorPoint
-    from optdyn.programs import AbstractComplementarityProblem, AbstractProgram, ConicProgram, QuadraticProgram
+    from optdyn.programs import (
+        AbstractComplementarityProblem,
+        AbstractProgram,
+        ConicProgram,
+        QuadraticProgram,
+    )
     from optdyn.systems import ScenarioError
     from optdyn.trajopt import ILQR, AugmentedLagrangian, Plan, TrajectoryProblem, optimize_trajectory
 

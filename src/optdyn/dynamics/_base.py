@@ -66,8 +66,11 @@ class AbstractDynamics(eqx.Module):
         (A, B) = jax.jacfwd(self.step, argnums=(0, 1))(x, u, t)
         return Linearization(A, B, no_lower_level(x.dtype))
 
-    def traced(self, x: Array, u: Array, t: Array) -> "AbstractDynamics":
-        """The same dynamics with the user's functions run once and replayed afterwards."""
+    def traced(self, x: PyTree, u: PyTree, t: PyTree) -> "AbstractDynamics":
+        """The same dynamics with the user's functions run once and replayed afterwards.
+
+        The arguments tell shapes and types only (arrays or `jax.ShapeDtypeStruct`).
+        """
         return self
 
 

@@ -6,8 +6,9 @@ integrators', 2001, sections 1.1 and 3.2):
 
     D2 L_d(q0, q1) + D1 L_d(q1, q2) + B(qm) p + J(q2)' lambda + h F(qm, vm) = 0,
 
-with qm, vm the midpoint and velocity between q1 and q2, p the input impulse of the step, F the other forces
-and lambda >= 0 the impulses of the gaps, which act at the end of the step: gap(q2) >= 0, lambda o gap = kappa.
+with qm, vm the midpoint and velocity between q1 and q2, p the input impulse of the step, F the other forces,
+and lambda >= 0 the impulses of the gaps, which act at the end of the step: gap(q2) >= 0,
+lambda o gap = kappa.
 """
 
 from collections.abc import Callable
@@ -31,7 +32,7 @@ class Mechanism(eqx.Module):
         kinetic_energy: `(q, v) -> T` in J.
         potential_energy: `(q) -> V` in J.
         input_map: `(q) -> B` [nq, nu], generalized force per unit of input.
-        force: `(q, v) -> F` [nq], forces that no potential gives, such as damping (generalized force, not impulse).
+        force: `(q, v) -> F` [nq], forces that no potential gives, such as damping.
         gap: `(q) -> phi` [nc], distances that must stay nonnegative. Default: none.
         num_positions, num_inputs, num_gaps: nq, nu, nc.
     """
@@ -84,10 +85,10 @@ class Mechanism(eqx.Module):
 class DiscreteMechanics(eqx.Module):
     """Midpoint discrete Euler-Lagrange step of a mechanism.
 
-    `form="variational"` is the correct step, of second order in h. `form="paper_compat"` reproduces 'Trajectory
-    Optimization with Optimization-Based Dynamics' (2021), whose code subtracts the velocity term (dM/dt) v
-    once more than the Lagrangian has it; it is there to compare with published trajectories and does not
-    converge to the continuous motion as h goes to 0.
+    `form="variational"` is the correct step, of second order in h. `form="paper_compat"` reproduces the code
+    of 'Trajectory Optimization with Optimization-Based Dynamics' (2021), which subtracts the velocity term
+    (dM/dt) v once more than the Lagrangian has it; it is there to compare with published trajectories and
+    does not converge to the continuous motion as h goes to 0.
     """
 
     mechanism: Mechanism
@@ -154,7 +155,8 @@ def mechanical_dynamics(
         h: time step in s.
         input_units: what u is: "force" (N, N m; multiplied by h) or "impulse" (N s, N m s per step).
         form: see `DiscreteMechanics`.
-        solver, smoothing: as in `ProgramDynamics`.
+        solver: as in `ProgramDynamics`.
+        smoothing: as in `ProgramDynamics`.
     """
     if not h > 0:
         raise ValueError(f"h must be positive, got {h}")
@@ -171,7 +173,7 @@ def mechanical_dynamics(
         return {"momentum": mechanics.momentum_after(q0, q1), "q1": q1, "impulse": unit * u}
 
     return ProgramDynamics(
-        ImpactProblem(mechanics, NonnegativeOrthant(mechanism.num_gaps)),
+        ImpactProblem(mechanics=mechanics, cone=NonnegativeOrthant(mechanism.num_gaps)),
         parameters=parameters,
         guess=lambda x, u, t: x[nq:],
         next_state=lambda x, u, t, q2, impulse: jnp.concatenate([x[nq:], q2]),

@@ -14,7 +14,6 @@ from optdyn.implicit import ImplicitAdjoint, sensitivity, solve_system
 from optdyn.interior_point import InteriorPoint, PathPoint, PrimalDualPoint, cold_start, warm_start
 from optdyn.programs import AbstractProblem, AbstractSystem, ravel_primal
 
-
 # A warm start that has not converged by then is worse than a cold one.
 _WARM_STEPS = 8
 

@@ -31,9 +31,10 @@ def load(
     """Load a scenario.
 
     Arguments:
-        name, variant: see `available()`.
+        name: see `available()`.
+        variant: see `available()`; None is the first.
 
-    Other arguments:
+    Other Arguments:
         seed: of the random initial controls.
         central_path: kappa at which the system is simulated. Default: the scenario's.
         smoothing: constant kappa of the derivatives. Default: the scenario's schedule.

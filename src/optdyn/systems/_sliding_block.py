@@ -48,7 +48,7 @@ def dynamics(
     friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
 ) -> ProgramDynamics:
     """State (position, velocity), control force in N."""
-    block = SlidingBlock(jnp.asarray(MASS, float), jnp.asarray(friction, float))
+    block = SlidingBlock(mass=jnp.asarray(MASS, float), friction=jnp.asarray(friction, float))
 
     def free_velocity(x, u):
         return x[1] + STEP * u[0] / MASS

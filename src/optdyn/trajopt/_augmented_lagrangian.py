@@ -48,7 +48,7 @@ class AugmentedLagrangian(eqx.Module):
         max_rounds: rounds before giving up.
         smoothing: `Continuation` of the derivatives' smoothing, or None for the dynamics' own.
 
-    Other arguments:
+    Other Arguments:
         initial_penalty, max_penalty: range of the penalties, per row.
         penalty_factor: by how much a penalty is raised.
         sufficient_progress: a penalty is raised only where the violation of its row is above

@@ -45,9 +45,7 @@ class ConstraintSet(eqx.Module):
         return jnp.where(self.mask(c), jnp.maximum(c, 0), jnp.abs(c))
 
 
-def stack_constraints(
-    constraints, bounds: tuple[Array, Array] | None, args: tuple, name: str
-) -> ConstraintSet:
+def stack_constraints(constraints, bounds: tuple | None, args: tuple, name: str) -> ConstraintSet:
     """One `ConstraintSet` from what the user gave: None, one constraint or several, and control bounds.
 
     Infinite control bounds are absent.
@@ -61,7 +59,7 @@ def stack_constraints(
     for constraint in given:
         if not isinstance(constraint, Equality | Inequality):
             raise TypeError(
-                f"{name} takes Equality(fn) or Inequality(fn), or several of them, got {type(constraint).__name__}"
+                f"{name} takes Equality(fn) or Inequality(fn), or several, got {type(constraint).__name__}"
             )
     mask: list[bool] = []
     for constraint in given:

@@ -53,10 +53,10 @@ class ILQR(eqx.Module):
         max_iterations: line searches before giving up (per round inside `AugmentedLagrangian`).
         cost_tol: converged when the model predicts, or the last step brought, a decrease below
             `cost_tol max(1, |merit|)`, with an unregularized model.
-        hessian: "exact" (automatic differentiation of the costs) or "gauss_newton" (J'J of `ResidualCost`; other
-            costs keep their exact Hessian).
+        hessian: "exact" (automatic differentiation of the costs) or "gauss_newton" (J'J of `ResidualCost`;
+            other costs keep their exact Hessian).
 
-    Other arguments:
+    Other Arguments:
         sufficient_decrease: share of the predicted decrease that a step must reach.
         max_backtracks: halvings of a step.
         min_regularization, max_regularization: range of the term added to the diagonal of Q_uu. It is raised
@@ -202,7 +202,7 @@ class ILQR(eqx.Module):
             return (tries == 0) | (~policy.positive_definite & (regularization <= self.max_regularization))
 
         def attempt(carry):
-            policy, regularization, tries = carry
+            _, regularization, tries = carry
             regularization = jnp.where(tries == 0, regularization, self._raised(regularization))
             return backward_pass(model, A, B, regularization), regularization, tries + 1
 

@@ -79,7 +79,7 @@ def optimize_trajectory(
         x0: initial state [state_dim].
         controls: initial guess [horizon, control_dim].
 
-    Other arguments:
+    Other Arguments:
         solver: `AugmentedLagrangian(ILQR())` (default) or, without constraints, `ILQR()`.
         throw: raise when no plan was found (also inside `jit`). With `throw=False` look at `result`.
         callback: called on the host with an `IterationRecord` after every iteration.
@@ -113,7 +113,7 @@ def _check_shapes(problem: TrajectoryProblem, x0, controls) -> tuple[Array, Arra
         raise ValueError(f"x0 must have shape ({nx},), got {x0.shape}")
     if controls.shape != (problem.horizon, nu):
         raise ValueError(
-            f"controls must have shape (horizon, control_dim) = ({problem.horizon}, {nu}), got {controls.shape}"
+            f"controls must have shape (horizon, control_dim) = {(problem.horizon, nu)}, got {controls.shape}"
         )
     return x0, controls.astype(x0.dtype)
 

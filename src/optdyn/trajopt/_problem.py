@@ -15,9 +15,9 @@ from optdyn.trajopt._costs import ResidualCost
 
 
 class TrajectoryProblem(eqx.Module):
-    """`min over u_0 .. u_{N-1}  of  sum_t stage_cost(x_t, u_t, t) + terminal_cost(x_N)`
+    """Minimize `sum_t stage_cost(x_t, u_t, t) + terminal_cost(x_N)` over the controls u_0 .. u_{N-1}.
 
-    subject to `x_{t+1} = dynamics.step(x_t, u_t, t)`, the constraints, and `lower <= u_t <= upper`.
+    Subject to `x_{t+1} = dynamics.step(x_t, u_t, t)`, the constraints, and `lower <= u_t <= upper`.
 
     Arguments:
         dynamics: an `AbstractDynamics`.
@@ -54,9 +54,8 @@ class TrajectoryProblem(eqx.Module):
             lower, upper = (np.asarray(b, dtype=float) for b in self.control_bounds)
             for name, bound in (("lower", lower), ("upper", upper)):
                 if bound.shape not in ((), (self.dynamics.control_dim,)):
-                    raise ValueError(
-                        f"{name} control bound must have shape ({self.dynamics.control_dim},), got {bound.shape}"
-                    )
+                    expected = (self.dynamics.control_dim,)
+                    raise ValueError(f"{name} control bound must have shape {expected}, got {bound.shape}")
                 if np.isnan(bound).any():
                     raise ValueError(f"{name} control bound contains NaN")
             if not np.all(np.broadcast_to(lower, upper.shape) <= upper):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._results import RESULTS
-from optdyn._typing import Array, Bool, Float, PyTree
+from optdyn._typing import Array, Bool, Float
 from optdyn.dynamics import AbstractDynamics, StepInfo
 
 
@@ -72,11 +72,6 @@ def rollout(
         return (x_next, info.warm), (x_next, info)
 
     N = controls.shape[0]
-    warm = _first_warm(dynamics, x0, controls[0])
+    warm = dynamics.first_guess(x0, controls[0], jnp.asarray(0))
     _, (states, info) = jax.lax.scan(advance, (x0, warm), (jnp.arange(N), controls))
     return Trajectory(jnp.concatenate([x0[None], states]), controls, info)
-
-
-def _first_warm(dynamics: AbstractDynamics, x: Array, u: Array) -> PyTree:
-    """A cold solve of the first step gives the structure and the first value of the warm start."""
-    return dynamics.advance(x, u, jnp.asarray(0))[1].warm
