@@ -59,6 +59,10 @@ class AbstractDynamics(eqx.Module):
         """`step` without derivative, with information; `warm` is the `StepInfo.warm` of a nearby step."""
         return self.step(x, u, t), no_lower_level(x.dtype)
 
+    def first_guess(self, x: Array, u: Array, t: Array) -> PyTree:
+        """A `StepInfo.warm` to start from when there is no earlier step (None: nothing to start from)."""
+        return None
+
     def sensitivities(
         self, x: Array, u: Array, t: Array, warm: PyTree = None, smoothing=None
     ) -> Linearization:

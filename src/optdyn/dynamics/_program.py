@@ -85,6 +85,9 @@ class ProgramDynamics(AbstractDynamics):
         info = self._info(path, self._outputs(x, u, t, path.point))
         return self._next(x, u, t, path.point), info
 
+    def first_guess(self, x, u, t):
+        return stop_gradient(self._cold(*self._bind(x, u, t)))
+
     def sensitivities(self, x, u, t, warm=None, smoothing=None):
         kappa = smoothing if smoothing is not None else self.smoothing
         solver = self.solver
