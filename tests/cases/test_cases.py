@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import jax
 import pytest
 
 from cases import api, bank, conic, conic_batch, lasso, lcp, lqr, ncp, nlp, ocp, planar_push, projection
@@ -14,6 +15,15 @@ NOT_BUILT = {
     "network": "Surrogates: neural surrogates are not built yet",
     "geometry": "Systems: signed distances of shapes are not built yet",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_compilation():
+    """Nearly all the time goes into compiling programs that then run once."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
