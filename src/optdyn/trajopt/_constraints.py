@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from optdyn._tree import TracedFunction, trace_function
 from optdyn._typing import Array, Bool, Float
 
 
@@ -55,15 +56,17 @@ def stack_constraints(constraints, bounds: tuple | None, args: tuple, name: str)
     elif isinstance(constraints, Equality | Inequality):
         given = (constraints,)
     else:
-        given = tuple(constraints)
+        given = tuple(constraints) if isinstance(constraints, list | tuple) else (constraints,)
     for constraint in given:
         if not isinstance(constraint, Equality | Inequality):
             raise TypeError(
                 f"{name} takes Equality(fn) or Inequality(fn), or several, got {type(constraint).__name__}"
             )
     mask: list[bool] = []
+    traced: list[TracedFunction] = []
     for constraint in given:
-        shape = jax.eval_shape(constraint.fn, *args).shape
+        traced.append(trace_function(constraint.fn, *args))
+        shape = jax.eval_shape(traced[-1], *args).shape
         if len(shape) != 1:
             raise ValueError(f"{name}: a constraint must return a vector, got shape {shape}")
         mask += [isinstance(constraint, Inequality)] * shape[0]
@@ -71,7 +74,7 @@ def stack_constraints(constraints, bounds: tuple | None, args: tuple, name: str)
     mask += [True] * (len(lower_rows) + len(upper_rows))
 
     def fn(*args):
-        parts = [constraint.fn(*args) for constraint in given]
+        parts = [fn(*args) for fn in traced]
         if bounds is not None:
             u = args[1]
             parts += [(bounds[0] - u)[lower_rows], (u - bounds[1])[upper_rows]]
