@@ -9,7 +9,7 @@ from optdyn._tree import all_finite, tree_where
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
-from optdyn.interior_point._leap import can_leap, count_short, leap_if_blocked
+from optdyn.interior_point._leap import can_leap, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
@@ -93,7 +93,6 @@ class InteriorPoint(eqx.Module):
             violations=v,
             steps=jnp.asarray(0),
             start=start.w,
-            short_steps=jnp.asarray(0),
             leapt=jnp.asarray(not can_leap(system)),
             hold_slack=jnp.asarray(False),
             filter=filter,
@@ -153,7 +152,6 @@ class InteriorPoint(eqx.Module):
             violations=tree_where(kept, trial.violations, state.violations),
             steps=steps,
             start=state.start,
-            short_steps=count_short(state, trial.step_length, trial.accepted),
             leapt=state.leapt,
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
             filter=state.filter.at[steps].set(measures(trial.violations)),
@@ -162,10 +160,14 @@ class InteriorPoint(eqx.Module):
             certificate=found,
             record=record,
         )
-        return leap_if_blocked(system, jacobian, new, kappa) if can_leap(system) else new
+        return leap_if_blocked(system, jacobian, new, trial, kappa) if can_leap(system) else new
 
     def run(
-        self, system: AbstractSystem, start: PrimalDualPoint, unroll: bool = False, budget: Array | None = None
+        self,
+        system: AbstractSystem,
+        start: PrimalDualPoint,
+        unroll: bool = False,
+        budget: Array | None = None,
     ) -> PathPoint:
         """Iterate from `start`.
 

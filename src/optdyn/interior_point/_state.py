@@ -52,7 +52,6 @@ class IterationState(eqx.Module):
     steps: Int[Array, ""]
     # for complementarity systems that get blocked at a fold (see `_leap`)
     start: Float[Array, " n"]
-    short_steps: Int[Array, ""]
     leapt: Bool[Array, ""]
     # slack rows that hold within tolerance are left alone from now on (see `InteriorPoint.step`)
     hold_slack: Bool[Array, ""]
