@@ -78,14 +78,16 @@ def line_search(
         E, S = system.residual(new.w, new.z)
         v = violations(system.cone, new, E, S, central_path)
         measured = measures(v)
-        improves = jnp.any(measured[None] <= (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
+        improves = jnp.any(measured[None] < (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
         good = jnp.all(improves) | (measured[0] <= worst) | convexified
         return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 
     first = attempt(aim.longest)
     if system.linear:
         # The equations shrink by 1 - step length exactly: there is nothing to search.
-        return eqx.tree_at(lambda trial: trial.accepted, first, jnp.asarray(True))
+        return eqx.tree_at(
+            lambda trial: trial.accepted, first, jnp.all(jnp.isfinite(measures(first.violations)))
+        )
 
     def retry(carry):
         trial, tries = carry

@@ -14,6 +14,14 @@ from optdyn.trajopt._constraints import ConstraintSet, Equality, Inequality, sta
 from optdyn.trajopt._costs import ResidualCost
 
 
+def _static_bounds(bounds) -> tuple | None:
+    """Bounds as nested tuples of floats, which can be hashed."""
+    if bounds is None:
+        return None
+    arrays = [np.asarray(bound, dtype=float) for bound in bounds]
+    return tuple(float(a) if a.ndim == 0 else tuple(a.ravel().tolist()) for a in arrays)
+
+
 class TrajectoryProblem(eqx.Module):
     """Minimize `sum_t stage_cost(x_t, u_t, t) + terminal_cost(x_N)` over the controls u_0 .. u_{N-1}.
 
@@ -35,9 +43,8 @@ class TrajectoryProblem(eqx.Module):
     terminal_cost: Callable
     stage_constraint: Equality | Inequality | Sequence | None = None
     terminal_constraint: Equality | Inequality | Sequence | None = None
-    control_bounds: tuple | None = eqx.field(
-        default=None, converter=lambda b: None if b is None else tuple(b)
-    )
+    # Which bounds are finite decides the number of constraint rows, so they are constants of the program.
+    control_bounds: tuple | None = eqx.field(static=True, default=None, converter=_static_bounds)
 
     def __check_init__(self):
         if not isinstance(self.dynamics, AbstractDynamics):
