@@ -1,5 +1,7 @@
 """One step of the acrobot with joint limits: derivatives, random states, honesty."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,8 +18,8 @@ from reference import acrobot as reference
 H, KAPPA = acrobot.STEP, acrobot.CENTRAL_PATH
 DYNAMICS = acrobot.dynamics(smoothing=None)  # derivatives of the simulated map itself
 T = jnp.asarray(0)
-advance = eqx.filter_jit(DYNAMICS.advance)
-sensitivities = eqx.filter_jit(DYNAMICS.sensitivities)
+advance: Any = eqx.filter_jit(DYNAMICS.advance)
+sensitivities: Any = eqx.filter_jit(DYNAMICS.sensitivities)
 
 
 def slopes(x, u, smoothing=KAPPA):
@@ -56,7 +58,9 @@ def test_smoothing_reaches_beyond_the_limit():
 
 # The same step as a complementarity problem, to choose how it is differentiated.
 SOLVER = od.InteriorPoint(central_path=KAPPA, max_steps=20)
-PROBLEM = ImpactProblem(DiscreteMechanics(acrobot.mechanism(), jnp.asarray(H)), NonnegativeOrthant(2))
+PROBLEM = ImpactProblem(
+    mechanics=DiscreteMechanics(acrobot.mechanism(), jnp.asarray(H)), cone=NonnegativeOrthant(2)
+)
 
 
 def next_angles(v, adjoint):

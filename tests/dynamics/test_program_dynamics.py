@@ -52,13 +52,14 @@ def test_force_acts_through_the_step():
     np.testing.assert_allclose(x_next[:, 1], np.maximum(free - THRESHOLD, 0), atol=1e-5)
 
 
-def dynamics(next_state, **settings):
+def dynamics(next_state, state_dim=2):
     return ProgramDynamics(
         DYNAMICS.problem,
         parameters=DYNAMICS.parameters,
         guess=DYNAMICS.guess,
         next_state=next_state,
-        **{"state_dim": 2, "control_dim": 1} | settings,
+        state_dim=state_dim,
+        control_dim=1,
     )
 
 

@@ -1,6 +1,7 @@
 """Ready-made scenarios: names, what they are built of, and that they solve."""
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -53,8 +54,10 @@ def test_default_is_the_first_variant():
 
 def test_settings_reach_the_problem():
     scenario = load("acrobot", seed=3, central_path=1e-5, smoothing=2e-3, dtype=np.float32)
-    assert float(scenario.dynamics.solver.central_path) == 1e-5
-    assert float(scenario.solver.smoothing.at(jnp.asarray(7))) == pytest.approx(2e-3)
+    dynamics: Any = scenario.dynamics
+    solver: Any = scenario.solver
+    assert float(dynamics.solver.central_path) == 1e-5
+    assert float(solver.smoothing.at(jnp.asarray(7))) == pytest.approx(2e-3)
     assert scenario.controls.dtype == jnp.float32
     assert not np.array_equal(scenario.controls, load("acrobot", seed=4, dtype=np.float32).controls)
     np.testing.assert_array_equal(load("acrobot", seed=3).controls, load("acrobot", seed=3).controls)

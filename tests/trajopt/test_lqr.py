@@ -1,5 +1,7 @@
 """Linear-quadratic problems: one iteration gives what one dense KKT system gives."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,8 @@ import optdyn as od
 from optdyn.dynamics import DiscreteDynamics
 from optdyn.trajopt import Equality
 from reference import lqr
+
+optimize: Any = od.optimize_trajectory  # NumPy arrays are welcome too
 
 
 class LinearDynamics(eqx.Module):
@@ -55,7 +59,7 @@ def check_against_dense(plan, data, x0, atol=1e-8):
 def test_one_iteration_solves_it(rng, nx, nu, horizon):
     data, x0 = lqr.random_data(rng, nx, nu, horizon), rng.normal(size=nx)
     start = rng.normal(size=(horizon, nu))
-    plan = od.optimize_trajectory(problem(data), x0, start, solver=od.ILQR())
+    plan = optimize(problem(data), x0, start, solver=od.ILQR())
     assert plan.stats.inner_iterations == 1
     assert plan.stats.outer_iterations == 1
     assert plan.constraint_violation == 0
@@ -64,7 +68,7 @@ def test_one_iteration_solves_it(rng, nx, nu, horizon):
 
 def test_without_controls_there_is_nothing_to_do(rng):
     data, x0 = lqr.random_data(rng, 2, 0, 4), rng.normal(size=2)
-    plan = od.optimize_trajectory(problem(data), x0, np.zeros((4, 0)), solver=od.ILQR())
+    plan = optimize(problem(data), x0, np.zeros((4, 0)), solver=od.ILQR())
     assert plan.stats.inner_iterations == 0
     check_against_dense(plan, data, x0)
 
@@ -72,7 +76,7 @@ def test_without_controls_there_is_nothing_to_do(rng):
 def test_terminal_equality(rng):
     data, x0, goal = lqr.random_data(rng, 3, 2, 7), rng.normal(size=3), rng.normal(size=3)
     constrained = problem(data, terminal_constraint=Equality(lambda x: x - goal))
-    plan = od.optimize_trajectory(constrained, x0, np.zeros((7, 2)))
+    plan = optimize(constrained, x0, np.zeros((7, 2)))
     answer = lqr.solve(data, x0, terminal=goal)
     assert plan.constraint_violation <= 1e-6
     np.testing.assert_allclose(plan.controls, answer.controls, atol=1e-4)
@@ -86,7 +90,7 @@ def test_batch_of_initial_states(rng):
     @eqx.filter_jit
     def solve_all(starts):
         def solve(x0):
-            return od.optimize_trajectory(task, x0, controls, solver=od.ILQR(), throw=False)
+            return optimize(task, x0, controls, solver=od.ILQR(), throw=False)
 
         return jax.vmap(solve)(starts)
 
@@ -110,7 +114,7 @@ def test_control_bounds():
         p=np.zeros(2),
     )
     x0 = np.array([1.5, 0.0])
-    plan = od.optimize_trajectory(problem(data, control_bounds=(-limit, np.inf)), x0, np.zeros((N, 1)))
+    plan = optimize(problem(data, control_bounds=(-limit, np.inf)), x0, np.zeros((N, 1)))
     controls = np.asarray(plan.controls)
     assert controls.min() >= -limit - 1e-6
     assert controls.min() < -limit + 1e-3  # and they matter

@@ -1,5 +1,7 @@
 """Arguments that do not fit: one clear line each."""
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import optdyn as od
 from optdyn.dynamics import DiscreteDynamics
 from optdyn.trajopt import Equality
 
+library: Any = od  # what it is given here is wrong on purpose
 DYNAMICS = DiscreteDynamics(lambda x, u, t: x, 2, 1)
 
 
@@ -57,7 +60,7 @@ def test_control_bounds(bounds, message):
 )
 def test_shapes(x0, controls, message):
     with pytest.raises(ValueError, match=message) as error:
-        od.optimize_trajectory(problem(), x0, controls)
+        library.optimize_trajectory(problem(), x0, controls)
     one_line(error)
 
 
@@ -73,13 +76,13 @@ def test_shapes(x0, controls, message):
 )
 def test_functions(changes, kind, message):
     with pytest.raises(kind, match=message):
-        od.optimize_trajectory(problem(**changes), np.zeros(2), np.zeros((4, 1)))
+        library.optimize_trajectory(problem(**changes), np.zeros(2), np.zeros((4, 1)))
 
 
 def test_ilqr_refuses_constraints():
     constrained = problem(control_bounds=(-1.0, 1.0))
     with pytest.raises(ValueError, match="ILQR takes no constraints") as error:
-        od.optimize_trajectory(constrained, np.zeros(2), np.zeros((4, 1)), solver=od.ILQR())
+        library.optimize_trajectory(constrained, np.zeros(2), np.zeros((4, 1)), solver=od.ILQR())
     one_line(error)
 
 
@@ -87,19 +90,19 @@ def test_wrong_types():
     with pytest.raises(TypeError, match="dynamics must be an AbstractDynamics"):
         problem(dynamics=lambda x, u, t: x)
     with pytest.raises(TypeError, match="problem must be a TrajectoryProblem"):
-        od.optimize_trajectory(DYNAMICS, np.zeros(2), np.zeros((4, 1)))
+        library.optimize_trajectory(DYNAMICS, np.zeros(2), np.zeros((4, 1)))
     with pytest.raises(TypeError, match="solver must be AugmentedLagrangian or ILQR"):
-        od.optimize_trajectory(problem(), np.zeros(2), np.zeros((4, 1)), solver=od.InteriorPoint())
+        library.optimize_trajectory(problem(), np.zeros(2), np.zeros((4, 1)), solver=library.InteriorPoint())
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: od.ILQR(max_iterations=0), "max_iterations must be at least 1"),
-        (lambda: od.ILQR(cost_tol=float("nan")), "cost_tol must be >= 0"),
-        (lambda: od.ILQR(hessian="newton"), "hessian must be"),
-        (lambda: od.AugmentedLagrangian(constraint_tol=0.0), "constraint_tol must be positive"),
-        (lambda: od.AugmentedLagrangian(max_rounds=0), "max_rounds must be at least 1"),
+        (lambda: library.ILQR(max_iterations=0), "max_iterations must be at least 1"),
+        (lambda: library.ILQR(cost_tol=float("nan")), "cost_tol must be >= 0"),
+        (lambda: library.ILQR(hessian="newton"), "hessian must be"),
+        (lambda: library.AugmentedLagrangian(constraint_tol=0.0), "constraint_tol must be positive"),
+        (lambda: library.AugmentedLagrangian(max_rounds=0), "max_rounds must be at least 1"),
     ],
 )
 def test_settings(build, message):
@@ -110,4 +113,4 @@ def test_settings(build, message):
 
 def test_inner_solver_must_be_ilqr():
     with pytest.raises(TypeError, match="inner must be an ILQR"):
-        od.AugmentedLagrangian(inner=od.InteriorPoint())
+        library.AugmentedLagrangian(inner=od.InteriorPoint())

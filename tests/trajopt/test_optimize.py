@@ -1,5 +1,7 @@
 """The optimizer on small nonlinear problems: descent, honesty, tracing, messages."""
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -90,7 +92,7 @@ def test_record_of_the_iterations():
 class Counted(eqx.Module):
     """A function that counts how often Python runs it."""
 
-    fn: object = eqx.field(static=True)
+    fn: Callable = eqx.field(static=True)
     calls: list = eqx.field(static=True)
 
     def __call__(self, *args):
@@ -123,7 +125,7 @@ def test_user_functions_are_traced_once():
         return Counted(fn, counts[name])
 
     dynamics = od.dynamics.ProgramDynamics(
-        Press(counts["equations"], counts["slack"]),
+        Press(count_equations=counts["equations"], count_slack=counts["slack"]),
         parameters=counted("parameters", lambda x, u, t: {"v_free": x[1:] + u, "q": x[:1]}),
         guess=lambda x, u, t: x[1:],
         next_state=counted("next", lambda x, u, t, v, z: jnp.concatenate([x[:1] + 0.1 * v, v])),
