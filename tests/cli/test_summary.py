@@ -10,9 +10,9 @@ from optdyn.cli._summary import summary
 def printed(plan, *, result="successful", message=""):
     timing = Timing(compile_s=1.25, solve_s=0.125, first_result_s=3.5)
     content = document(FakeScenario(), plan, result=result, goal_error=2e-4, timing=timing, dtype="float64")
-    console = Console(file=io.StringIO(), width=80)
-    console.print(summary(content, message))
-    return console.file.getvalue()
+    printed_to = io.StringIO()
+    Console(file=printed_to, width=80).print(summary(content, message))
+    return printed_to.getvalue()
 
 
 def test_every_figure_is_there_and_no_line_wraps():

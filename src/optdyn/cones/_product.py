@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from optdyn._typing import Array, PyTree
-from optdyn.cones._base import AbstractCone
+from optdyn.cones._base import AbstractCone, same_rank
 from optdyn.cones._orthant import NonnegativeOrthant
 from optdyn.cones._second_order import SecondOrderCone
 
@@ -67,7 +67,7 @@ class ProductCone(AbstractCone):
     def _map(self, fn: Callable[..., Array], *arrays: Array) -> Array:
         """Apply `fn(group, *parts)` per group and put the parts back in the user's order."""
         if not self.groups:
-            return jnp.zeros_like(arrays[0])
+            return jnp.zeros(jnp.broadcast_shapes(*(a.shape for a in same_rank(*arrays))), arrays[0].dtype)
         parts = []
         for position, group in enumerate(self.groups):
             out = fn(position, group, *(group.take(a) for a in arrays))

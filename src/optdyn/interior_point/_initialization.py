@@ -23,7 +23,7 @@ def cold_start(system: AbstractSystem, w: Array, regularization: float) -> Prima
     Complementarity systems: s = z = e, because the slack of a contact that is about to close is no
     measure of anything; the slack rows close within the first steps.
     """
-    cone = system.cone
+    cone, guess = system.cone, w
     e = cone.identity(w.dtype)
     if not system.symmetric:
         return PrimalDualPoint(w, e, e)
@@ -41,9 +41,9 @@ def cold_start(system: AbstractSystem, w: Array, regularization: float) -> Prima
         w = w.at[n:].set(dw[n:])
         s = jacobian.S
     margin = jnp.ones((), w.dtype)
-    return PrimalDualPoint(
-        _finite(w), push_inside(cone, _finite(z), margin), push_inside(cone, _finite(s), margin)
-    )
+    # A guess that is not finite must reach the solver as it is, to be reported there.
+    w = jnp.where(jnp.isfinite(guess), _finite(w), guess)
+    return PrimalDualPoint(w, push_inside(cone, _finite(z), margin), push_inside(cone, _finite(s), margin))
 
 
 def warm_start(system: AbstractSystem, point: PrimalDualPoint, central_path: Array) -> PrimalDualPoint:

@@ -64,7 +64,8 @@ def certificate(
 
     Without a solution the iterates grow along a ray that is a certificate (Farkas' lemma and its dual), but
     only by a factor or two per step. The full Newton step points along the same ray and is far longer, so
-    it is what gets tested. For a program that is not convex the statement is about its linearization.
+    it is what gets tested. For a program that is not convex, infeasible means that its linearization is;
+    unbounded is claimed for linear systems only, as no linearization can show it.
 
     `tol` is relative; `margin` is the violation that still counts as feasible.
     """
