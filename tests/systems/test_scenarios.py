@@ -108,11 +108,13 @@ def check_acrobot(scenario, seed):
     assert od.result_name(plan.result) == "successful", label
     assert plan.constraint_violation <= 1e-3, label
     assert scenario.goal_error(plan) <= 1e-3, label
-    assert plan.stats.lower_level.failed == 0, label
+    assert np.all(np.asarray(plan.step_info.result == od.RESULTS.successful)), label
     assert plan.cost <= 250, label
     if scenario.variant.startswith("joint_limits"):
         assert np.abs(np.asarray(plan.states)[:, [1, 3]]).max() <= np.pi / 2 + 1e-4, label
         assert np.asarray(plan.step_info.outputs["impulse"]).min() >= 0, label
+        # Without limits, a wild candidate of the line search may ask for a step that has no solution.
+        assert plan.stats.lower_level.failed == 0, label
     return plan
 
 

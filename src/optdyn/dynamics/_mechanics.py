@@ -85,7 +85,8 @@ class Mechanism(eqx.Module):
 class DiscreteMechanics(eqx.Module):
     """Midpoint discrete Euler-Lagrange step of a mechanism.
 
-    `form="variational"` is the correct step, of second order in h. `form="paper_compat"` reproduces the code
+    `form="variational"` is the correct step, of second order in h (of first order where `force` acts,
+    because the force of the new interval alone enters). `form="paper_compat"` reproduces the code
     of 'Trajectory Optimization with Optimization-Based Dynamics' (2021), which subtracts the velocity term
     (dM/dt) v once more than the Lagrangian has it; it is there to compare with published trajectories and
     does not converge to the continuous motion as h goes to 0.
