@@ -83,8 +83,10 @@ def solve(
 
     Returns: a `Solution`.
 
-    Raises: ValueError or TypeError for shapes that do not fit; `RuntimeError` with the reason when the solve
-        fails and `throw` is set.
+    Raises:
+        ValueError: for shapes that do not fit.
+        TypeError: for arguments of the wrong kind.
+        RuntimeError: with the reason, when the solve fails and `throw` is set.
     """
     if not isinstance(program, AbstractProblem):
         raise TypeError(f"solve() takes a program or complementarity problem, got {type(program).__name__}")

@@ -86,8 +86,10 @@ def optimize_trajectory(
 
     Returns: a `Plan`, compiled as one program; a second call with other numbers compiles nothing.
 
-    Raises: ValueError or TypeError for arguments that do not fit; `RuntimeError` with the reason when no plan
-        was found and `throw` is set.
+    Raises:
+        ValueError: for shapes that do not fit.
+        TypeError: for arguments of the wrong kind.
+        RuntimeError: with the reason, when no plan was found and `throw` is set.
     """
     if not isinstance(problem, TrajectoryProblem):
         raise TypeError(f"problem must be a TrajectoryProblem, got {type(problem).__name__}")
