@@ -118,6 +118,20 @@ def test_unbounded_programs_come_with_a_ray(rng):
         assert reference.min_eigenvalue(conic.BLOCKS, -d.G @ ray) >= -2e-6
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_no_scaling_of_the_data_makes_a_solvable_program_infeasible_or_unbounded(rng, scale):
+    base = [conic.feasible(rng) for _ in range(COUNT)]
+    constraints = [
+        d._replace(A=d.A * scale, b=d.b * scale, G=d.G * scale, h=d.h * scale) for d in base[: COUNT // 2]
+    ]
+    sides = [d._replace(q=d.q * scale, b=d.b * scale, h=d.h * scale) for d in base[COUNT // 2 :]]
+    found = names(conic.solve_batch(batch(constraints + sides), KAPPA).result)
+    assert not {"infeasible", "unbounded"} & set(found)
+    # Right-hand sides of 1e3 and more leave too few digits for the tolerance in second-order cones.
+    solvable = found if scale < 1 else found[: COUNT // 2]
+    assert solvable.count("successful") >= 0.9 * len(solvable)
+
+
 def degenerate(rng):
     """Programs with zero rows, without any curvature, with the answer at the tip of the cone."""
     base = conic.feasible(rng)

@@ -86,15 +86,19 @@ def certificate(
         & (slope <= tol * size * jnp.maximum(max_abs(G), max_abs(J)))
     )
 
+    # Every part relative to its own matrix as well, so that no scaling of the data makes a steep slope look
+    # like a ray.
     ray = x + step.w[:n]
+    length = max_abs(ray)
     descent = -(gradient @ ray - x @ (H @ ray))
-    drift = jnp.maximum(max_abs(H @ ray), max_abs(G @ ray))
-    outside = jnp.maximum(drift, system.cone.violation(J @ ray))
+    bend = max_abs(H @ ray)
     unbounded = (
         jnp.asarray(system.linear)
         & (descent > 0)
-        & (outside <= tol * descent)
-        & (max_abs(ray) > 1 / jnp.sqrt(tol))
+        & (bend <= tol * descent)
+        & (bend <= tol * max_abs(H) * length)
+        & (max_abs(G @ ray) <= tol * max_abs(G) * length)
+        & (system.cone.violation(J @ ray) <= tol * max_abs(J) * length)
     )
 
     scale_dual = jnp.where(infeasible, 1 / jnp.where(infeasible, value, 1), 0)
