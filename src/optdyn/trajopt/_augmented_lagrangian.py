@@ -73,9 +73,7 @@ class AugmentedLagrangian(eqx.Module):
         if self.max_rounds < 1:
             raise ValueError(f"max_rounds must be at least 1, got {self.max_rounds}")
 
-    def run(
-        self, problem: TracedProblem, start: Candidate, callback: Callable | None
-    ) -> tuple[ALState, Objective]:
+    def run(self, problem: TracedProblem, start: Candidate, callback: Callable | None) -> ALState:
         """Rounds of minimization and dual updates, from zero duals."""
         dtype = start.cost.dtype
         multipliers = self._initial_multipliers(problem, dtype)
@@ -91,7 +89,7 @@ class AugmentedLagrangian(eqx.Module):
             result=RESULTS.max_steps_reached,
         )
         state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(problem, s, callback), state)
-        return state, Objective(problem, state.multipliers)
+        return state
 
     def step(self, problem: TracedProblem, state: ALState, callback: Callable | None) -> ALState:
         """One round."""

@@ -133,7 +133,7 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
     objective = Objective(traced, solver._initial_multipliers(traced, x0.dtype))
     first = rollout(traced.dynamics, x0, controls)
     start = evaluate(objective, first, no_solves(x0.dtype).add_rollout(first))
-    state, objective = solver.run(traced, start, callback)
+    state = solver.run(traced, start, callback)
     inner = state.inner
     trajectory = inner.current.trajectory
 
