@@ -57,7 +57,8 @@ def residual(x, u, x_next, limit_impulse, h, kappa, *, paper=False, damping=0.5)
     early = slopes((q0 + q1) / 2, (q1 - q0) / h, paper)
     v = (q2 - q1) / h
     late = slopes((q1 + q2) / 2, v, paper)
-    total = h / 2 * early[0] + early[1] + h / 2 * late[0] - late[1] - h * damping * v
+    total = h / 2 * early[0] + early[1] + h / 2 * late[0] - late[1]
+    total = total - h * damping * (v if paper else (v + (q1 - q0) / h) / 2)
     total = total + np.array([0.0, u[0]])
     rows = [q1_next - q1, total]
     if limit_impulse is not None:

@@ -4,11 +4,11 @@ A discrete Lagrangian L_d(q1, q2) = h L((q1 + q2)/2, (q2 - q1)/h) (midpoint rule
 Euler-Lagrange equations with forcing and impact (Marsden and West, 'Discrete mechanics and variational
 integrators', 2001, sections 1.1 and 3.2):
 
-    D2 L_d(q0, q1) + D1 L_d(q1, q2) + B(qm) p + J(q2)' lambda + h F(qm, vm) = 0,
+    D2 L_d(q0, q1) + h/2 F_01 + D1 L_d(q1, q2) + h/2 F_12 + B(qm) p + J(q2)' lambda = 0,
 
-with qm, vm the midpoint and velocity between q1 and q2, p the input impulse of the step, F the other forces,
-and lambda >= 0 the impulses of the gaps, which act at the end of the step: gap(q2) >= 0,
-lambda o gap = kappa.
+with qm, vm the midpoint and velocity between q1 and q2, p the input impulse of the step, F_ij the other
+forces at the midpoint of an interval (half of the impulse goes to either end), and lambda >= 0 the impulses
+of the gaps, which act at the end of the step: gap(q2) >= 0, lambda o gap = kappa.
 """
 
 from collections.abc import Callable
@@ -85,11 +85,11 @@ class Mechanism(eqx.Module):
 class DiscreteMechanics(eqx.Module):
     """Midpoint discrete Euler-Lagrange step of a mechanism.
 
-    `form="variational"` is the correct step, of second order in h (of first order where `force` acts,
-    because the force of the new interval alone enters). `form="paper_compat"` reproduces the code
-    of 'Trajectory Optimization with Optimization-Based Dynamics' (2021), which subtracts the velocity term
-    (dM/dt) v once more than the Lagrangian has it; it is there to compare with published trajectories and
-    does not converge to the continuous motion as h goes to 0.
+    `form="variational"` is the correct step, of second order in h, with and without other forces.
+    `form="paper_compat"` reproduces the code of 'Trajectory Optimization with Optimization-Based Dynamics'
+    (2021), which subtracts the velocity term (dM/dt) v once more than the Lagrangian has it and takes the
+    other forces of the new interval alone; it is there to compare with published trajectories and does not
+    converge to the continuous motion as h goes to 0.
     """
 
     mechanism: Mechanism
@@ -105,8 +105,11 @@ class DiscreteMechanics(eqx.Module):
         return dq, dv
 
     def momentum_after(self, q0: Float[Array, " nq"], q1: Float[Array, " nq"]) -> Float[Array, " nq"]:
-        """D2 L_d(q0, q1): the momentum with which the system arrives at q1."""
-        dq, dv = self._slopes((q0 + q1) / 2, (q1 - q0) / self.h)
+        """D2 L_d(q0, q1) + h/2 F: the momentum with which the system arrives at q1."""
+        qm, vm = (q0 + q1) / 2, (q1 - q0) / self.h
+        dq, dv = self._slopes(qm, vm)
+        if self.form == "variational":
+            dq = dq + self.mechanism.force(qm, vm)
         return self.h / 2 * dq + dv
 
     def momentum_before(self, q1: Float[Array, " nq"], q2: Float[Array, " nq"]) -> Float[Array, " nq"]:
@@ -120,7 +123,8 @@ class DiscreteMechanics(eqx.Module):
         qm, vm = (q1 + q2) / 2, (q2 - q1) / self.h
         _, pull = jax.vjp(mechanism.gap, q2)
         (contact,) = pull(limit_impulse)
-        total = mechanism.input_map(qm) @ impulse + self.h * mechanism.force(qm, vm) + contact
+        force_share = self.h / 2 if self.form == "variational" else self.h
+        total = mechanism.input_map(qm) @ impulse + force_share * mechanism.force(qm, vm) + contact
         return momentum - self.momentum_before(q1, q2) + total
 
 
