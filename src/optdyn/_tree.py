@@ -78,6 +78,12 @@ def tree_where(pred: Array, on_true: PyTree, on_false: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: jnp.where(pred, a, b), on_true, on_false)
 
 
+def write_row(rows: Array, index: Array, row: Array) -> Array:
+    """`rows.at[index].set(row)` by selection: in a batch that stays elementwise, where a scatter does not."""
+    chosen = (jnp.arange(rows.shape[0]) == index).reshape(-1, *(1,) * (rows.ndim - 1))
+    return jnp.where(chosen, row[None], rows)
+
+
 def stop_gradient(tree: PyTree) -> PyTree:
     """No derivative information in any array of the tree.
 

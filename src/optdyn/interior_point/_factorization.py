@@ -52,9 +52,17 @@ class LDLFactor(AbstractFactor):
                 for i in range(j):
                     x[i] = x[i] - self.lower[j, i] * x[j]
             return jnp.stack(x) if n else rhs
-        solve = jax.scipy.linalg.solve_triangular
-        x = solve(self.lower, rhs, lower=True, unit_diagonal=True) / self.pivots
-        return solve(self.lower, x, lower=True, unit_diagonal=True, trans=1)
+        rows, lower = jnp.arange(n), self.lower
+
+        def forward(j, x):
+            return x - jnp.where(rows > j, lower[:, j] * x[j], 0)
+
+        def backward(i, x):
+            j = n - 1 - i
+            return x - jnp.where(rows < j, lower[j] * x[j], 0)
+
+        x = jax.lax.fori_loop(0, n, forward, rhs) / self.pivots
+        return jax.lax.fori_loop(0, n, backward, x)
 
     def solve_transpose(self, rhs):
         return self.solve(rhs)

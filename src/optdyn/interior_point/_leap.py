@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from optdyn._tree import tree_where
+from optdyn._tree import tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._globalization import Trial, measures
 from optdyn.interior_point._initialization import push_inside
@@ -57,7 +57,7 @@ def _leap(
     s = push_inside(cone, system.residual(w, point.z)[1], margin)
     fresh = PrimalDualPoint(w, cone.divide(s, cone.identity(s.dtype)), s)
     v = violations(cone, fresh, *system.residual(fresh.w, fresh.z), central_path)
-    filter = jnp.full_like(state.filter, jnp.inf).at[state.steps].set(measures(v))
+    filter = write_row(jnp.full_like(state.filter, jnp.inf), state.steps, measures(v))
     point, v, filter = tree_where(ahead, (fresh, v, filter), (point, state.violations, state.filter))
     return eqx.tree_at(
         lambda t: (t.point, t.violations, t.filter, t.leapt), state, (point, v, filter, jnp.asarray(True))

@@ -5,7 +5,8 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._results import RESULTS
-from optdyn._tree import all_finite, tree_where
+from optdyn._single_kernel import single_kernel
+from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
@@ -141,10 +142,10 @@ class InteriorPoint(eqx.Module):
         record = state.record
         if record is not None:
             record = Record(
-                residual=record.residual.at[steps].set(measures(trial.violations)[0]),
-                complementarity=record.complementarity.at[steps].set(trial.violations.complementarity),
-                target=record.target.at[steps].set(aim.target),
-                step_length=record.step_length.at[steps].set(trial.step_length),
+                residual=write_row(record.residual, steps, measures(trial.violations)[0]),
+                complementarity=write_row(record.complementarity, steps, trial.violations.complementarity),
+                target=write_row(record.target, steps, aim.target),
+                step_length=write_row(record.step_length, steps, trial.step_length),
             )
         kept = trial.accepted
         new = IterationState(
@@ -154,7 +155,7 @@ class InteriorPoint(eqx.Module):
             start=state.start,
             leapt=state.leapt,
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
-            filter=state.filter.at[steps].set(measures(trial.violations)),
+            filter=write_row(state.filter, steps, measures(trial.violations)),
             done=converged | (result != RESULTS.successful),
             result=result,
             certificate=found,
@@ -174,29 +175,33 @@ class InteriorPoint(eqx.Module):
         `unroll` uses a scan, so that JAX can differentiate the iterations; `budget` allows fewer steps than
         `max_steps` (a number known only at run time).
         """
-        state = self.init(system, start)
-        # A start that already solves the equations (a warm start with the old data) takes no step.
-        jacobian_free = measures(state.violations)
-        tol = self._by_dtype("residual_tol", start.w.dtype)
-        kappa = self._kappa(start.w.dtype)
-        solved = (jacobian_free[0] <= tol) & (jacobian_free[1] <= jnp.minimum(tol, 1e-3 * kappa))
-        if not system.symmetric:
-            state = eqx.tree_at(lambda s: s.done, state, state.done | solved)
-
+        state = self._start(system, start)
         if unroll:
 
             def body(state, _):
                 return jax.lax.cond(state.done, lambda s: s, lambda s: self.step(system, s), state), None
 
-            state, _ = jax.lax.scan(body, state, length=self.max_steps)
-        else:
-            limit = self.max_steps if budget is None else budget
-            state = jax.lax.while_loop(
+            return _path_point(jax.lax.scan(body, state, length=self.max_steps)[0])
+        limit = self.max_steps if budget is None else budget
+
+        def iterate(system, state):
+            return jax.lax.while_loop(
                 lambda s: ~s.done & (s.steps < limit), lambda s: self.step(system, s), state
             )
-            result = RESULTS.where(state.done, state.result, RESULTS.max_steps_reached)
-            state = eqx.tree_at(lambda s: s.result, state, result)
-        return _path_point(state)
+
+        state = single_kernel(iterate, system, state)
+        result = RESULTS.where(state.done, state.result, RESULTS.max_steps_reached)
+        return _path_point(eqx.tree_at(lambda s: s.result, state, result))
+
+    def _start(self, system: AbstractSystem, start: PrimalDualPoint) -> IterationState:
+        """A start that already solves the equations (a warm start with the old data) takes no step."""
+        state = self.init(system, start)
+        if system.symmetric:
+            return state
+        residual, complementarity = measures(state.violations)
+        tol, kappa = self._by_dtype("residual_tol", start.w.dtype), self._kappa(start.w.dtype)
+        solved = (residual <= tol) & (complementarity <= jnp.minimum(tol, 1e-3 * kappa))
+        return eqx.tree_at(lambda s: s.done, state, state.done | solved)
 
     def unsolved(self, system: AbstractSystem, start: PrimalDualPoint) -> PathPoint:
         """What `run` would return had it failed at `start`: the first carry of a loop over attempts."""
