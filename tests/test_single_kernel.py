@@ -114,3 +114,42 @@ def test_matrix_products_of_any_layout(spec, left, right):
     value, single = compiled(lambda x: jnp.einsum(spec, x[0], x[1]), (left, right))
     assert single
     np.testing.assert_allclose(value, np.einsum(spec, left, right), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, n, flag: x + 1,
+        lambda x, n, flag: (x, n, flag),
+        lambda x, n, flag: jnp.zeros(3),
+        lambda x, n, flag: jnp.where(flag, n, -n),
+        lambda x, n, flag: jax.lax.fori_loop(
+            0,
+            3,
+            lambda i, c: jax.lax.cond(
+                flag,
+                lambda: c,
+                lambda: x,
+            ),
+            x,
+        ),
+    ],
+)
+def test_operands_that_nothing_reads(fn):
+    args = (X[0], jnp.int32(-7), jnp.asarray(True))
+    value = jax.jit(lambda *args: single_kernel(fn, *args))(*args)
+    jax.tree.map(np.testing.assert_array_equal, value, fn(*args))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "int8", "uint32", "bool"])
+def test_every_type_arrives_bit_for_bit(dtype):
+    x = jnp.asarray([0, 1, 2, 100]).astype(dtype)
+    value = jax.jit(lambda x: single_kernel(lambda x: jnp.flip(x), x))(x)
+    assert value.dtype == dtype
+    np.testing.assert_array_equal(value, x[::-1])
+
+
+def test_special_numbers_arrive():
+    x = jnp.asarray([np.nan, np.inf, -np.inf, -0.0, 5e-324])
+    value = np.asarray(jax.jit(lambda x: single_kernel(lambda x: jnp.flip(x), x))(x))
+    np.testing.assert_array_equal(value.view("int64"), np.asarray(x)[::-1].view("int64"))

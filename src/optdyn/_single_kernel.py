@@ -12,7 +12,7 @@ Setting the environment variable OPTDYN_SINGLE_KERNEL to 0 switches it off altog
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import equinox as eqx
@@ -87,9 +87,16 @@ def _lower(context, *operands, jaxpr):
     def call(*operands):
         if os.environ.get("OPTDYN_SINGLE_KERNEL") == "0" or not _is_suitable(jaxpr):
             return _evaluate(jaxpr, *operands)
-        plain = jax.make_jaxpr(partial(_evaluate_without_dots, jaxpr))(*operands)
+
+        def packed(words):
+            # The compiler aborts on a parameter that nothing reads, hence one array for all of them, and
+            # an output that depends on it whatever becomes of the others.
+            return words[:1], *_evaluate_without_dots(jaxpr, *_unpack(words, operands))
+
+        words = _pack(operands)
+        plain = jax.make_jaxpr(packed)(words)
         with set_xla_metadata(xla_cpu_small_call="true", inlineable="false"):
-            return jax.jit(core.jaxpr_as_fun(plain))(*operands)
+            return jax.jit(core.jaxpr_as_fun(plain))(words)[1:]
 
     return mlir.lower_fun(call, multiple_results=True)(context, *operands)
 
@@ -104,7 +111,37 @@ mlir.register_lowering(_primitive, _lower_inline)
 mlir.register_lowering(_primitive, _lower, platform="cpu")
 
 
+def _pack(arrays: Sequence[Array]) -> Array:
+    """The bits of all arrays in one vector of unsigned integers."""
+    word = _word_type()
+
+    def words(a):
+        bits = a if a.dtype == bool else jax.lax.bitcast_convert_type(a, f"uint{8 * a.dtype.itemsize}")
+        return jnp.ravel(bits).astype(word)
+
+    return jnp.concatenate([jnp.zeros(1, word), *map(words, arrays)])
+
+
+def _unpack(words: Array, like: Sequence[Array]) -> list[Array]:
+    """The arrays that `_pack` was given."""
+    out, start = [], 1
+    for a in like:
+        bits = words[start : start + a.size].reshape(a.shape)
+        start += a.size
+        if a.dtype == bool:
+            out.append(bits.astype(bool))
+        else:
+            out.append(jax.lax.bitcast_convert_type(bits.astype(f"uint{8 * a.dtype.itemsize}"), a.dtype))
+    return out
+
+
+def _word_type():
+    return jnp.uint64 if jax.config.jax_enable_x64 else jnp.uint32
+
+
 def _is_suitable(jaxpr) -> bool:
+    if not all(_is_number(var.aval) for var in (*jaxpr.constvars, *jaxpr.invars)):
+        return False
     for equation in jaxpr.eqns:
         if equation.primitive.name not in _SUPPORTED and not _is_update_of_one_slice(equation):
             return False
@@ -116,6 +153,11 @@ def _is_suitable(jaxpr) -> bool:
         if not all(_is_suitable(inner) for inner in core.jaxprs_in_params(equation.params)):
             return False
     return True
+
+
+def _is_number(aval) -> bool:
+    real = any(jnp.issubdtype(aval.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_))
+    return real and jnp.dtype(aval.dtype).itemsize <= jnp.dtype(_word_type()).itemsize
 
 
 def _products(dot) -> int:

@@ -271,7 +271,6 @@ def test_running_out_of_steps_is_said(rng):
         ({"residual_tol": 0.0}, "residual_tol must be positive"),
         ({"max_steps": 0}, "max_steps must be at least 1"),
         ({"boundary_fraction": 1.0}, "boundary_fraction must lie between 0 and 1"),
-        ({"memory": 0}, "memory must be at least 1"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):

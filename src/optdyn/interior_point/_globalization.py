@@ -1,4 +1,4 @@
-"""Step length: a filter on two measures, with a memory.
+"""Step length: a filter on two measures.
 
 Why a filter and not a merit function: the direction of a predictor-corrector aims at a moving target on the
 central path, so it is a descent direction for neither the residual at the final kappa nor the one at the
@@ -6,11 +6,6 @@ target alone. What it does promise is that the equations (E, S - s) shrink by 1 
 towards the target. A step is taken when, compared with *every* earlier iterate, it improves one of the two
 (Fletcher and Leyffer, 'Nonlinear programming without a penalty function', 2002; Ulbrich, Ulbrich and
 Vicente, 2004, for the primal-dual form). No penalty weight has to be chosen.
-
-Why a memory: close to a fold of E the filter only lets tiny steps through, and the iterates get stuck at a
-point that solves nothing. A long step out of there first makes the equations worse. It is allowed as long as
-they are no worse than the worst of the last `memory` iterates (Grippo, Lampariello and Lucidi, 'A
-nonmonotone line search technique for Newton's method', 1986).
 
 Where the Hessian had to be shifted, the residual measures nothing useful (it has to grow on the way from a
 maximum to a minimum), and the step of the convexified model is taken as it is.
@@ -60,7 +55,6 @@ def line_search(
     aim: Aim,
     convexified: Bool[Array, ""],
     central_path: Array,
-    memory: int,
     max_backtracks: int,
 ) -> Trial:
     """Halve the step until it is acceptable; the last trial comes back unaccepted when none is.
@@ -69,9 +63,6 @@ def line_search(
     step length as a constant).
     """
     system, state, aim, convexified = stop_gradient((system, state, aim, convexified))
-    row = jnp.arange(state.filter.shape[0])
-    recent = (row <= state.steps) & (row > state.steps - memory)
-    worst = jnp.max(jnp.where(recent, state.filter[:, 0], 0))
 
     def attempt(alpha) -> Trial:
         new = advance(state.point, aim.direction, alpha)
@@ -79,7 +70,7 @@ def line_search(
         v = violations(system.cone, new, E, S, central_path)
         measured = measures(v)
         improves = jnp.any(measured[None] < (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
-        good = jnp.all(improves) | (measured[0] <= worst) | convexified
+        good = jnp.all(improves) | convexified
         return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 
     first = attempt(aim.longest)

@@ -19,7 +19,8 @@ from optdyn.interior_point._state import IterationState, PrimalDualPoint
 from optdyn.interior_point._termination import violations
 from optdyn.programs import AbstractSystem, Jacobian
 
-_SHORT = 0.2  # a step below this length means that the solve is blocked
+MOST_LEAPS = 3  # per solve; each starts from where the solve got blocked
+_SHORT = 0.3  # a step below this length means that the solve is blocked
 _REACH = 0.9  # part of the way to the boundary
 _MARGIN = 1e-3  # smallest eigenvalue of the new slack
 
@@ -32,10 +33,10 @@ def can_leap(system: AbstractSystem) -> bool:
 def leap_if_blocked(
     system: AbstractSystem, jacobian: Jacobian, state: IterationState, trial: Trial, central_path: Array
 ) -> IterationState:
-    """One leap per solve, when a step was short or was not found at all."""
+    """A leap when a step was short or was not found at all."""
     blocked = ~trial.accepted | (trial.step_length < _SHORT)
     return jax.lax.cond(
-        blocked & ~state.leapt & ~state.done,
+        blocked & (state.leaps < MOST_LEAPS) & ~state.done,
         lambda state: _leap(system, jacobian, state, central_path),
         lambda state: state,
         state,
@@ -60,5 +61,5 @@ def _leap(
     filter = write_row(jnp.full_like(state.filter, jnp.inf), state.steps, measures(v))
     point, v, filter = tree_where(ahead, (fresh, v, filter), (point, state.violations, state.filter))
     return eqx.tree_at(
-        lambda t: (t.point, t.violations, t.filter, t.leapt), state, (point, v, filter, jnp.asarray(True))
+        lambda t: (t.point, t.violations, t.filter, t.leaps), state, (point, v, filter, state.leaps + 1)
     )

@@ -10,7 +10,7 @@ from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
-from optdyn.interior_point._leap import can_leap, leap_if_blocked
+from optdyn.interior_point._leap import MOST_LEAPS, can_leap, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
@@ -32,7 +32,6 @@ class InteriorPoint(eqx.Module):
 
     Other Arguments:
         boundary_fraction: share of the way to the boundary of the cone that one step may go.
-        memory: a step may be taken when the equations are no worse than at one of this many last iterates.
         max_backtracks: halvings of a step before the solve is called stalled.
         regularization: relative size of the pivots that replace vanished ones (redundant equalities, flat
             directions). Default 1e-13 in double, 6e-5 in single precision: a few hundred roundings, enough to
@@ -48,7 +47,6 @@ class InteriorPoint(eqx.Module):
     residual_tol: float | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=50)
     boundary_fraction: float = eqx.field(static=True, default=0.99)
-    memory: int = eqx.field(static=True, default=3)
     max_backtracks: int = eqx.field(static=True, default=30)
     regularization: float | None = eqx.field(static=True, default=None)
     refinement_steps: int = eqx.field(static=True, default=1)
@@ -62,8 +60,6 @@ class InteriorPoint(eqx.Module):
             raise ValueError(f"residual_tol must be positive, got {self.residual_tol}")
         if self.max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, got {self.max_steps}")
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
         if not 0 < self.boundary_fraction < 1:
             raise ValueError(f"boundary_fraction must lie between 0 and 1, got {self.boundary_fraction}")
 
@@ -94,7 +90,7 @@ class InteriorPoint(eqx.Module):
             violations=v,
             steps=jnp.asarray(0),
             start=start.w,
-            leapt=jnp.asarray(not can_leap(system)),
+            leaps=jnp.asarray(0 if can_leap(system) else MOST_LEAPS),
             hold_slack=jnp.asarray(False),
             filter=filter,
             done=result != RESULTS.successful,
@@ -120,7 +116,7 @@ class InteriorPoint(eqx.Module):
         slack_residual = jnp.where(held, 0, slack_residual)
 
         aim = predictor_corrector(system, point, newton, slack_residual, kappa, self.boundary_fraction)
-        trial = line_search(system, state, aim, newton.shift > 0, kappa, self.memory, self.max_backtracks)
+        trial = line_search(system, state, aim, newton.shift > 0, kappa, self.max_backtracks)
 
         converged = is_converged(cone, trial.point, trial.E, trial.S, jacobian, kappa, tol)
         # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
@@ -136,7 +132,7 @@ class InteriorPoint(eqx.Module):
             (infeasible, RESULTS.infeasible),
             (unbounded, RESULTS.unbounded),
             (~all_finite(aim.direction), RESULTS.singular),
-            (~trial.accepted & state.leapt, RESULTS.stalled),
+            (~trial.accepted & (state.leaps == MOST_LEAPS), RESULTS.stalled),
             (steps >= self.max_steps, RESULTS.max_steps_reached),
         )
         record = state.record
@@ -153,7 +149,7 @@ class InteriorPoint(eqx.Module):
             violations=tree_where(kept, trial.violations, state.violations),
             steps=steps,
             start=state.start,
-            leapt=state.leapt,
+            leaps=state.leaps,
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
             filter=write_row(state.filter, steps, measures(trial.violations)),
             done=converged | (result != RESULTS.successful),
