@@ -140,7 +140,6 @@ class ILQR(eqx.Module):
         self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None
     ) -> ILQRState:
         """Search along the policy, then linearize and solve the quadratic model for the next one."""
-        rule = self._rule
         before = state.current
         search = line_search(objective, before, state.policy, self.sufficient_decrease, state.backtracks)
         new = tree_where(search.accepted, search, before)
@@ -151,7 +150,7 @@ class ILQR(eqx.Module):
         small = self.cost_tol * jnp.maximum(1, jnp.abs(new.merit))
         settled = decrease <= small
 
-        regularization = rule.after_search(state.regularization, accepted, search.step_length)
+        regularization = self._rule.after_search(state.regularization, accepted, search.step_length)
         regularization = tree_where(counted, regularization, state.regularization)
         exhausted = counted & ~accepted & (regularization.value > self.max_regularization)
         # A regularized model may be stationary at a maximum: look once more without.
