@@ -85,7 +85,7 @@ def compilations():
     """Names of what was compiled since the last `clear`."""
     events = []
 
-    def listen(event, duration, **_):
+    def listen(event: str, duration_secs: float, **kwargs: Any) -> None:
         if event == "/jax/core/compile/backend_compile_duration":
             events.append(event)
 

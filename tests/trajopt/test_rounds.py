@@ -28,7 +28,6 @@ def test_regularization_grows_and_falls():
 class Smoothed(AbstractDynamics):
     """An integrator whose derivative by the control is 1 - smoothing."""
 
-    seen: list = eqx.field(static=True)
     state_dim: int = eqx.field(static=True, default=1)
     control_dim: int = eqx.field(static=True, default=1)
 
@@ -36,7 +35,6 @@ class Smoothed(AbstractDynamics):
         return x + u
 
     def sensitivities(self, x, u, t, warm=None, smoothing=None):
-        self.seen.append(smoothing)
         one = jnp.ones((1, 1), x.dtype)
         info = StepInfo(RESULTS.successful, jnp.asarray(0), jnp.zeros((), x.dtype))
         return Linearization(one, one * (1 - (0.0 if smoothing is None else smoothing)), info)
@@ -44,7 +42,7 @@ class Smoothed(AbstractDynamics):
 
 def drive(**settings):
     problem = od.TrajectoryProblem(
-        Smoothed([]),
+        Smoothed(),
         4,
         lambda x, u, t: jnp.sum(u**2) / 2 + jnp.sum(x**4) / 4,
         lambda x: jnp.zeros(()),
