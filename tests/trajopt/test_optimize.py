@@ -214,7 +214,8 @@ def test_inequality_and_its_multiplier():
         zero,
         stage_constraint=[Inequality(lambda x, u, t: u - 1), Inequality(lambda x, u, t: x - 50)],
     )
-    plan = optimize(problem, [0.0], np.zeros((3, 1)), solver=od.AugmentedLagrangian())
+    solver = od.AugmentedLagrangian(od.ILQR(cost_tol=1e-12))
+    plan = optimize(problem, [0.0], np.zeros((3, 1)), solver=solver)
     assert od.result_name(plan.result) == "successful"
     np.testing.assert_allclose(plan.controls, 1, atol=1e-6)
     np.testing.assert_allclose(plan.stats.multipliers.dual_stage, [[1, 0]] * 3, atol=1e-5)

@@ -171,23 +171,53 @@ def mechanical_dynamics(
         raise ValueError(f"form must be 'variational' or 'paper_compat', got {form!r}")
     nq = mechanism.num_positions
     mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
-    unit = 1.0 if input_units == "impulse" else h
-
-    def parameters(x, u, t):
-        q0, q1 = x[:nq], x[nq:]
-        return {"momentum": mechanics.momentum_after(q0, q1), "q1": q1, "impulse": unit * u}
-
     return ProgramDynamics(
         ImpactProblem(mechanics=mechanics, cone=NonnegativeOrthant(mechanism.num_gaps)),
-        parameters=parameters,
-        guess=lambda x, u, t: x[nq:],
-        next_state=lambda x, u, t, q2, impulse: jnp.concatenate([x[nq:], q2]),
-        outputs=lambda x, u, t, q2, impulse: {"impulse": impulse},
+        parameters=_StepParameters(mechanics, 1.0 if input_units == "impulse" else float(h)),
+        guess=_LastPositions(nq),
+        next_state=_NextPositions(nq),
+        outputs=_impulses,
         state_dim=2 * nq,
         control_dim=mechanism.num_inputs,
         solver=solver,
         smoothing=smoothing,
     )
+
+
+# Modules rather than closures: two dynamics of equal mechanisms then share one compiled program.
+class _StepParameters(eqx.Module):
+    """Theta of `ImpactProblem`; `unit` is the impulse per unit of input."""
+
+    mechanics: DiscreteMechanics
+    unit: float = eqx.field(static=True)
+
+    def __call__(self, x, u, t):
+        nq = self.mechanics.mechanism.num_positions
+        q0, q1 = x[:nq], x[nq:]
+        momentum = self.mechanics.momentum_after(q0, q1)
+        return {"momentum": momentum, "q1": q1, "impulse": self.unit * u}
+
+
+class _LastPositions(eqx.Module):
+    """Cold start: nothing moves."""
+
+    num_positions: int = eqx.field(static=True)
+
+    def __call__(self, x, u, t):
+        return x[self.num_positions :]
+
+
+class _NextPositions(eqx.Module):
+    """(q_previous, q) after the step."""
+
+    num_positions: int = eqx.field(static=True)
+
+    def __call__(self, x, u, t, q2, impulse):
+        return jnp.concatenate([x[self.num_positions :], q2])
+
+
+def _impulses(x, u, t, q2, impulse):
+    return {"impulse": impulse}
 
 
 def _no_force(q, v):

@@ -44,21 +44,49 @@ class SlidingBlock(AbstractProgram):
         return jnp.stack([t, v])
 
 
+# Functions of the module rather than closures: all scenarios share one compiled program.
+def _free_velocity(x, u):
+    return x[1] + STEP * u[0] / MASS
+
+
+def _parameters(x, u, t):
+    return {"v_free": _free_velocity(x, u), "normal_impulse": MASS * GRAVITY * STEP}
+
+
+def _guess(x, u, t):
+    return x[1], jnp.abs(x[1]) + 1
+
+
+def _next_state(x, u, t, w, z):
+    return jnp.stack([x[0] + STEP * w[0], w[0]])
+
+
+def _outputs(x, u, t, w, z):
+    return {"friction_impulse": MASS * (w[0] - _free_velocity(x, u))}
+
+
+def _stage_cost(x, u, t):
+    return 0.5 * STEP * jnp.sum(u**2)
+
+
+def _terminal_cost(x):
+    return jnp.zeros((), x.dtype)
+
+
+def _distance_to_goal(x):
+    return x - jnp.asarray([GOAL, 0.0], x.dtype)
+
+
 def dynamics(
     friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
 ) -> ProgramDynamics:
     """State (position, velocity), control force in N."""
-    block = SlidingBlock(mass=jnp.asarray(MASS, float), friction=jnp.asarray(friction, float))
-
-    def free_velocity(x, u):
-        return x[1] + STEP * u[0] / MASS
-
     return ProgramDynamics(
-        block,
-        parameters=lambda x, u, t: {"v_free": free_velocity(x, u), "normal_impulse": MASS * GRAVITY * STEP},
-        guess=lambda x, u, t: (x[1], jnp.abs(x[1]) + 1),
-        next_state=lambda x, u, t, w, z: jnp.stack([x[0] + STEP * w[0], w[0]]),
-        outputs=lambda x, u, t, w, z: {"friction_impulse": MASS * (w[0] - free_velocity(x, u))},
+        SlidingBlock(mass=jnp.asarray(MASS, float), friction=jnp.asarray(friction, float)),
+        parameters=_parameters,
+        guess=_guess,
+        next_state=_next_state,
+        outputs=_outputs,
         state_dim=2,
         control_dim=1,
         solver=InteriorPoint(central_path=central_path),
@@ -70,7 +98,6 @@ def build(variant: str, settings: Settings) -> Scenario:
     """Push the block one metre and leave it at rest, with little effort."""
     friction = 0.0 if variant == "frictionless" else float(variant.removeprefix("friction_"))
     dtype = settings.dtype
-    goal = np.array([GOAL, 0.0], dtype)
     central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
     smoothing = Continuation(start=1e-2, end=1e-4, factor=0.5)
     if settings.smoothing is not None:
@@ -78,9 +105,9 @@ def build(variant: str, settings: Settings) -> Scenario:
     problem = TrajectoryProblem(
         dynamics(friction, central_path),
         horizon=HORIZON,
-        stage_cost=lambda x, u, t: 0.5 * STEP * jnp.sum(u**2),
-        terminal_cost=lambda x: jnp.zeros((), x.dtype),
-        terminal_constraint=Equality(lambda x: x - goal),
+        stage_cost=_stage_cost,
+        terminal_cost=_terminal_cost,
+        terminal_constraint=Equality(_distance_to_goal),
         control_bounds=(-FORCE_LIMIT, FORCE_LIMIT),
     )
     noise = np.random.default_rng(settings.seed).normal(size=(HORIZON, 1))
@@ -100,7 +127,7 @@ def build(variant: str, settings: Settings) -> Scenario:
         ),
         dt=STEP,
         extent=(-0.5, 1.5, -0.3, 0.9),
-        goal_error=lambda plan: float(np.max(np.abs(np.asarray(plan.states[-1]) - goal))),
+        goal_error=lambda plan: float(np.max(np.abs(np.asarray(plan.states[-1]) - [GOAL, 0.0]))),
         draw=_draw,
         panels=_panels_of(friction),
     )

@@ -26,6 +26,10 @@ class Continuation(eqx.Module):
         """Smoothing of a round (0, 1, ...)."""
         return jnp.maximum(self.end, self.start * self.factor**round)
 
+    def ended(self, round: Array) -> Array:
+        """Whether no later round has a smaller smoothing."""
+        return self.at(round + 1) >= self.at(round)
+
 
 class ALState(eqx.Module):
     """Carry of the outer loop."""
@@ -46,9 +50,13 @@ class AugmentedLagrangian(eqx.Module):
         inner: solver of the unconstrained problem of each round.
         constraint_tol: largest violation of a successful plan.
         max_rounds: rounds before giving up.
-        smoothing: `Continuation` of the derivatives' smoothing, or None for the dynamics' own.
+        smoothing: `Continuation` of the derivatives' smoothing, or None for the dynamics' own. A plan is
+            successful at the last smoothing only.
 
     Other Arguments:
+        early_cost_tol: a round before the last smoothing also ends once every row holds to `constraint_tol`
+            and a step brought a decrease below `early_cost_tol max(1, |merit|)`: its derivatives are about
+            to be replaced. 0 switches this off. It never makes a plan successful.
         initial_penalty, max_penalty: range of the penalties, per row.
         penalty_factor: by how much a penalty is raised.
         sufficient_progress: a penalty is raised only where the violation of its row is above
@@ -60,6 +68,7 @@ class AugmentedLagrangian(eqx.Module):
     constraint_tol: float = eqx.field(static=True, default=1e-6)
     max_rounds: int = eqx.field(static=True, default=30)
     smoothing: Continuation | None = None
+    early_cost_tol: float | Array = 0.0
     initial_penalty: float | Array = 1.0
     max_penalty: float | Array = 1e8
     penalty_factor: float | Array = 10.0
@@ -85,11 +94,10 @@ class AugmentedLagrangian(eqx.Module):
             violation_stage=jnp.full_like(multipliers.dual_stage, jnp.inf),
             violation_terminal=jnp.full_like(multipliers.dual_terminal, jnp.inf),
             outer=jnp.asarray(0),
-            done=~start.accepted,
+            done=jnp.asarray(False),
             result=RESULTS.max_steps_reached,
         )
-        state = jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(problem, s, callback), state)
-        return state
+        return jax.lax.while_loop(lambda s: ~s.done, lambda s: self.step(problem, s, callback), state)
 
     def step(self, problem: TracedProblem, state: ALState, callback: Callable | None) -> ALState:
         """One round."""
@@ -98,21 +106,33 @@ class AugmentedLagrangian(eqx.Module):
         last = state.inner.current
         current = evaluate(objective, last.trajectory, last.lower_level)
         penalty = jnp.maximum(jnp.max(m.penalty_stage, initial=0.0), jnp.max(m.penalty_terminal, initial=0.0))
-        smoothing = (
-            None if self.smoothing is None else self.smoothing.at(state.outer).astype(current.cost.dtype)
+        smoothing, last_smoothing = None, jnp.asarray(True)
+        if self.smoothing is not None:
+            smoothing = self.smoothing.at(state.outer).astype(current.cost.dtype)
+            last_smoothing = self.smoothing.ended(state.outer)
+        round = Round(
+            outer=state.outer,
+            penalty=penalty,
+            smoothing=smoothing,
+            constraint_tol=jnp.asarray(self.constraint_tol, current.cost.dtype),
+            early_cost_tol=jnp.where(last_smoothing, 0, self.early_cost_tol).astype(current.cost.dtype),
         )
-        round = Round(state.outer, penalty, smoothing)
-        inner = self.inner.run(objective, self.inner.restart(state.inner, current), round, callback)
+        inner = self.inner.run(
+            objective, self.inner.restart(state.inner, current, state.outer), round, callback
+        )
 
         c = objective.constraints(inner.current.trajectory)
         feasible = inner.current.violation <= self.constraint_tol
-        optimal = inner.result == RESULTS.successful
+        solved = feasible & (inner.result == RESULTS.successful) & last_smoothing
         broken = (inner.result == RESULTS.unbounded) | (inner.result == RESULTS.nonfinite)
-        outer = state.outer + 1
+        # Without constraints another round would repeat the last one.
         unconstrained = problem.stage.size + problem.terminal.size == 0
-        finished = (feasible & optimal) | broken | unconstrained
-        result = RESULTS.where(feasible & optimal, RESULTS.successful, RESULTS.max_steps_reached)
-        result = RESULTS.where(broken | (unconstrained & ~optimal), inner.result, result)
+        ended = solved | broken | (last_smoothing if unconstrained else jnp.asarray(False))
+        outer = state.outer + 1
+        # What kept a plan that holds its constraints from being optimal, where rounds run out.
+        reason = RESULTS.where(inner.result == RESULTS.successful, RESULTS.max_steps_reached, inner.result)
+        result = RESULTS.where(feasible | broken, reason, RESULTS.max_steps_reached)
+        result = RESULTS.where(solved, RESULTS.successful, result)
         multipliers, violation_stage, violation_terminal = self._update(problem, state, c)
         return ALState(
             inner=inner,
@@ -120,7 +140,7 @@ class AugmentedLagrangian(eqx.Module):
             violation_stage=violation_stage,
             violation_terminal=violation_terminal,
             outer=outer,
-            done=finished | (outer >= self.max_rounds),
+            done=ended | (outer >= self.max_rounds),
             result=result,
         )
 

@@ -14,6 +14,7 @@ from optdyn.trajopt._expansion import linearize_dynamics
 from optdyn.trajopt._history import History, IterationRecord, report
 from optdyn.trajopt._line_search import Candidate, line_search
 from optdyn.trajopt._objective import Objective
+from optdyn.trajopt._regularization import Regularization, RegularizationRule
 from optdyn.trajopt._riccati import BackwardPass, backward_pass
 
 
@@ -22,12 +23,12 @@ class ILQRState(eqx.Module):
 
     # changes with every accepted step
     current: Candidate
-    change: Float[Array, ""]  # decrease of the merit in the last accepted step
     # changes in every iteration
-    policy: BackwardPass
-    regularization: Float[Array, ""]
+    policy: BackwardPass  # the model's answer around `current`
+    regularization: Regularization  # that it was found with
     iterations: Int[Array, ""]  # line searches, over all inner solves
     budget: Int[Array, ""]  # iterations left to this inner solve
+    backtracks: Int[Array, ""]  # halvings allowed to the next line search; -1: none is due
     history: History
     # set once
     done: Bool[Array, ""]
@@ -40,6 +41,8 @@ class Round(eqx.Module):
     outer: Int[Array, ""]
     penalty: Float[Array, ""]
     smoothing: Float[Array, ""] | None
+    constraint_tol: Float[Array, ""]
+    early_cost_tol: Float[Array, ""]  # 0: no early end
 
 
 class ILQR(eqx.Module):
@@ -59,9 +62,11 @@ class ILQR(eqx.Module):
     Other Arguments:
         sufficient_decrease: share of the predicted decrease that a step must reach.
         max_backtracks: halvings of a step.
-        min_regularization, max_regularization: range of the term added to the diagonal of Q_uu. It is raised
-            tenfold when Q_uu has no Cholesky factor or no step is accepted, lowered tenfold after full
-            steps, and zero below the minimum.
+        min_regularization, max_regularization: range of the term added to the diagonal of Q_uu, which is zero
+            below the minimum.
+        regularization_factor: first factor of its changes; it grows while they go in the same direction.
+        short_step, long_step: the term is raised when Q_uu has no Cholesky factor, no step is accepted, or
+            the accepted step is shorter than `short_step`; it is lowered after steps from `long_step` on.
     """
 
     max_iterations: int = eqx.field(static=True, default=200)
@@ -71,6 +76,9 @@ class ILQR(eqx.Module):
     max_backtracks: int = eqx.field(static=True, default=16)
     min_regularization: float = eqx.field(static=True, default=1e-6)
     max_regularization: float = eqx.field(static=True, default=1e8)
+    regularization_factor: float = eqx.field(static=True, default=3.0)
+    short_step: float = eqx.field(static=True, default=0.05)
+    long_step: float = eqx.field(static=True, default=0.5)
 
     def __check_init__(self):
         if self.max_iterations < 1:
@@ -79,10 +87,16 @@ class ILQR(eqx.Module):
             raise ValueError(f"cost_tol must be >= 0, got {self.cost_tol}")
         if self.hessian not in ("exact", "gauss_newton"):
             raise ValueError(f"hessian must be 'exact' or 'gauss_newton', got {self.hessian!r}")
+        if not 0 < self.min_regularization <= self.max_regularization:
+            raise ValueError("min_regularization must be positive and at most max_regularization")
+        if not self.regularization_factor > 1:
+            raise ValueError(f"regularization_factor must be above 1, got {self.regularization_factor}")
+        if not 0 <= self.short_step <= self.long_step <= 1:
+            raise ValueError("short_step and long_step must satisfy 0 <= short_step <= long_step <= 1")
 
-    def init(self, current: Candidate, history: History, nu: int) -> ILQRState:
-        """State before the first iteration."""
-        states, controls = current.trajectory.states, current.trajectory.controls
+    def init(self, start: Candidate, history: History, nu: int) -> ILQRState:
+        """State before the first rollout, which is the line search of a policy that changes nothing."""
+        states, controls = start.trajectory.states, start.trajectory.controls
         dtype, nx, N = states.dtype, states.shape[1], controls.shape[0]
         policy = BackwardPass(
             gains=jnp.zeros((N, nu, nx), dtype),
@@ -93,63 +107,75 @@ class ILQR(eqx.Module):
             positive_definite=jnp.asarray(False),
         )
         return ILQRState(
-            current=current,
-            change=jnp.asarray(jnp.inf, dtype),
+            current=start,
             policy=policy,
-            regularization=jnp.zeros((), dtype),
+            regularization=Regularization(jnp.zeros((), dtype), jnp.ones((), dtype)),
             iterations=jnp.asarray(0),
             budget=jnp.asarray(self.max_iterations),
+            backtracks=jnp.asarray(0),
             history=history,
             done=jnp.asarray(False),
             result=RESULTS.max_steps_reached,
         )
 
-    def restart(self, state: ILQRState, current: Candidate) -> ILQRState:
-        """The state for another inner solve from `current`; counters and history go on."""
+    def restart(self, state: ILQRState, current: Candidate, outer: Int[Array, ""]) -> ILQRState:
+        """The state for another inner solve from `current`; counters and history go on.
+
+        The policy belongs to the objective of the round before, so no search is due before there is a new
+        one. In round 0 nothing was simulated yet: its first search is the first rollout.
+        """
         return eqx.tree_at(
-            lambda s: (s.current, s.change, s.budget, s.done, s.result),
+            lambda s: (s.current, s.budget, s.backtracks, s.done, s.result),
             state,
             (
                 current,
-                jnp.full_like(state.change, jnp.inf),
                 jnp.full_like(state.budget, self.max_iterations),
-                ~jnp.isfinite(current.merit),
-                RESULTS.where(jnp.isfinite(current.merit), RESULTS.max_steps_reached, RESULTS.nonfinite),
+                jnp.where(outer == 0, 0, -1).astype(state.backtracks.dtype),
+                jnp.asarray(False),
+                RESULTS.max_steps_reached,
             ),
         )
 
     def step(
         self, objective: Objective, state: ILQRState, round: Round, callback: Callable | None
     ) -> ILQRState:
-        """Linearize, solve the quadratic model, search along its policy."""
-        current = state.current
-        linear = linearize_dynamics(objective.problem.dynamics, current.trajectory, round.smoothing)
-        model = objective.expand(current.trajectory, self.hessian == "gauss_newton")
-        policy, regularization = self._solve_model(model, linear.A, linear.B, state.regularization)
-        current = eqx.tree_at(lambda c: c.lower_level, current, current.lower_level.add_linearization(linear))
+        """Search along the policy, then linearize and solve the quadratic model for the next one."""
+        before = state.current
+        search = line_search(objective, before, state.policy, self.sufficient_decrease, state.backtracks)
+        new = tree_where(search.accepted, search, before)
+        started = jnp.isfinite(before.merit)
+        counted = (state.backtracks >= 0) & started
+        accepted = search.accepted & started
+        decrease = jnp.where(accepted, before.merit - search.merit, jnp.inf)
+        small = self.cost_tol * jnp.maximum(1, jnp.abs(new.merit))
+        settled = decrease <= small
 
-        small = self.cost_tol * jnp.maximum(1, jnp.abs(current.merit))
-        stationary = (-policy.slope <= small) | (state.change <= small)
-        # A regularized model may be stationary at a maximum: look once more without, and then give up.
-        plain = regularization == 0
-        converged = stationary & plain & policy.positive_definite
-        saddle = stationary & ~plain & (state.regularization == 0) & (-policy.slope <= small)
-        usable = linear.valid & policy.positive_definite & jnp.isfinite(policy.slope)
-        stop = converged | saddle | ~usable
+        regularization = self._rule.after_search(state.regularization, accepted, search.step_length)
+        regularization = tree_where(counted, regularization, state.regularization)
+        exhausted = counted & ~accepted & (regularization.value > self.max_regularization)
+        # A regularized model may be stationary at a maximum: look once more without.
+        given = jnp.where(settled | exhausted, 0, regularization.value)
 
-        # A search that is not wanted gets no tries: the loop inside is then skipped.
-        search = line_search(
-            objective, current, policy, self.sufficient_decrease, jnp.where(stop, -1, self.max_backtracks)
+        linear = linearize_dynamics(objective.problem.dynamics, new.trajectory, round.smoothing)
+        model = objective.expand(new.trajectory, self.hessian == "gauss_newton")
+        policy, regularization = self._solve_model(
+            model, linear.A, linear.B, Regularization(given, regularization.growth)
         )
-        accepted = search.accepted & ~stop
-        regularization = self._next_regularization(regularization, accepted, search.step_length, stationary)
-        exhausted = ~accepted & ~stop & (regularization > self.max_regularization)
-        iterations = state.iterations + jnp.where(stop, 0, 1)
-        budget = state.budget - 1
-        new = tree_where(accepted, search, current)
-        new = eqx.tree_at(lambda c: c.lower_level, new, tree_where(stop, current, search).lower_level)
-        unbounded = accepted & (new.merit < -1e15)
+        lower_level = search.lower_level.add_linearization(linear)
+        new = eqx.tree_at(lambda c: c.lower_level, new, lower_level)
 
+        plain, flat = regularization.value == 0, -policy.slope <= small
+        converged = (flat | settled) & plain & policy.positive_definite
+        saddle = flat & ~plain & (given == 0)
+        usable = linear.valid & policy.positive_definite & jnp.isfinite(policy.slope)
+        enough = (new.violation <= round.constraint_tol) & (
+            decrease <= round.early_cost_tol * jnp.maximum(1, jnp.abs(new.merit))
+        )
+        unbounded = new.merit < -1e15
+        finite = jnp.isfinite(new.merit)
+
+        iterations = state.iterations + jnp.where(counted, 1, 0)
+        budget = state.budget - jnp.where(counted, 1, 0)
         record = IterationRecord(
             outer=round.outer,
             inner=iterations,
@@ -157,32 +183,33 @@ class ILQR(eqx.Module):
             merit=new.merit,
             violation=new.violation,
             step_length=jnp.where(accepted, search.step_length, 0),
-            regularization=regularization,
+            regularization=state.regularization.value,
             penalty=round.penalty,
             smoothing=jnp.asarray(jnp.nan if round.smoothing is None else round.smoothing, new.cost.dtype),
         )
-        history = tree_where(stop, state.history, state.history.write(state.iterations, record))
+        history = tree_where(counted, state.history.write(state.iterations, record), state.history)
         if callback is not None:
-            jax.lax.cond(stop, lambda: None, lambda: report(callback, record))
+            jax.lax.cond(counted, lambda: report(callback, record), lambda: None)
 
         result = state.result
         for condition, member in (
-            (exhausted, RESULTS.stalled),
+            (exhausted | saddle, RESULTS.stalled),
+            (~usable, RESULTS.singular),
+            (converged & usable, RESULTS.successful),
             (unbounded, RESULTS.unbounded),
-            (saddle, RESULTS.stalled),
-            (~usable & ~converged, RESULTS.singular),
-            (converged, RESULTS.successful),
+            (~finite, RESULTS.nonfinite),
         ):
             result = RESULTS.where(condition, member, result)
+        ended = converged | saddle | exhausted | ~usable | unbounded | ~finite
         return ILQRState(
             current=new,
-            change=jnp.where(accepted, current.merit - search.merit, state.change),
             policy=policy,
-            regularization=jnp.where(exhausted, 0, regularization),
+            regularization=regularization,
             iterations=iterations,
             budget=budget,
+            backtracks=jnp.full_like(state.backtracks, self.max_backtracks),
             history=history,
-            done=stop | exhausted | unbounded | (budget <= 0),
+            done=ended | enough | (budget <= 0),
             result=result,
         )
 
@@ -194,29 +221,30 @@ class ILQR(eqx.Module):
             lambda s: ~s.done, lambda s: self.step(objective, s, round, callback), state
         )
 
-    def _solve_model(self, model, A, B, regularization) -> tuple[BackwardPass, Array]:
+    @property
+    def _rule(self) -> RegularizationRule:
+        return RegularizationRule(
+            self.regularization_factor, self.min_regularization, self.short_step, self.long_step
+        )
+
+    def _solve_model(
+        self, model, A, B, regularization: Regularization
+    ) -> tuple[BackwardPass, Regularization]:
         """Backward pass, repeated with more regularization until every Q_uu has a Cholesky factor."""
 
         def indefinite(carry):
             policy, regularization, tries = carry
-            return (tries == 0) | (~policy.positive_definite & (regularization <= self.max_regularization))
+            allowed = regularization.value <= self.max_regularization
+            return (tries == 0) | (~policy.positive_definite & allowed)
 
         def attempt(carry):
             _, regularization, tries = carry
-            regularization = jnp.where(tries == 0, regularization, self._raised(regularization))
-            return backward_pass(model, A, B, regularization), regularization, tries + 1
+            regularization = tree_where(tries == 0, regularization, self._rule.raised(regularization))
+            return backward_pass(model, A, B, regularization.value), regularization, tries + 1
 
-        shape = jax.eval_shape(backward_pass, model, A, B, regularization)
+        shape = jax.eval_shape(backward_pass, model, A, B, regularization.value)
         empty = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shape)
         policy, regularization, _ = jax.lax.while_loop(
             indefinite, attempt, (empty, regularization, jnp.asarray(0))
         )
         return policy, regularization
-
-    def _raised(self, regularization: Array) -> Array:
-        return jnp.maximum(10 * regularization, self.min_regularization)
-
-    def _next_regularization(self, regularization, accepted, step_length, stationary) -> Array:
-        lowered = jnp.where(step_length == 1, regularization / 10, regularization)
-        lowered = jnp.where((lowered < self.min_regularization) | stationary, 0, lowered)
-        return jnp.where(accepted, lowered, self._raised(regularization))

@@ -24,10 +24,10 @@ class Candidate(eqx.Module):
 
 
 def evaluate(objective: Objective, trajectory: Trajectory, lower_level: LowerLevelTotals) -> Candidate:
-    """Value of a trajectory as it is."""
+    """Value of a trajectory as it is; one that was not simulated yet has infinite merit."""
     merit, cost, violation = objective.merit(trajectory)
-    one, yes = jnp.ones((), merit.dtype), jnp.isfinite(merit)
-    return Candidate(trajectory, merit, cost, violation, one, yes, lower_level)
+    one, no = jnp.ones((), merit.dtype), jnp.asarray(False)
+    return Candidate(trajectory, merit, cost, violation, one, no, lower_level)
 
 
 def line_search(
@@ -39,13 +39,15 @@ def line_search(
 ) -> Candidate:
     """Halve the step until the merit falls by a part of what the model predicts (Armijo).
 
-    A candidate with a failed lower-level solve has infinite merit, so it is never accepted. The last
-    candidate comes back unaccepted when none is. `max_backtracks = -1` skips the search.
+    A candidate with a failed lower-level solve has infinite merit, so it is accepted only where the current
+    merit is infinite too, which means that nothing was simulated yet. The last candidate comes back
+    unaccepted when none is. `max_backtracks = -1` skips the search.
     """
     law = Policy(current.trajectory, policy.gains, policy.feedforward)
+    first = jnp.isinf(current.merit)
 
     def attempt(alpha, lower_level) -> Candidate:
-        trajectory = law.rollout(objective.problem.dynamics, alpha)
+        trajectory = law.rollout(objective.problem.dynamics, alpha, chained=first)
         merit, cost, violation = objective.merit(trajectory)
         accepted = merit <= current.merit + sufficient_decrease * alpha * policy.slope
         return Candidate(

@@ -16,7 +16,7 @@ from optdyn.trajopt._ilqr import ILQR
 from optdyn.trajopt._line_search import evaluate
 from optdyn.trajopt._objective import Multipliers, Objective
 from optdyn.trajopt._problem import TrajectoryProblem, trace_problem
-from optdyn.trajopt._rollout import rollout
+from optdyn.trajopt._rollout import not_simulated
 
 
 class TrajectoryStats(eqx.Module):
@@ -131,18 +131,16 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
         solver = AugmentedLagrangian(solver, max_rounds=1)
     traced = trace_problem(problem, x0)
     objective = Objective(traced, solver._initial_multipliers(traced, x0.dtype))
-    first = rollout(traced.dynamics, x0, controls)
-    start = evaluate(objective, first, no_solves(x0.dtype).add_rollout(first))
+    start = evaluate(objective, not_simulated(traced.dynamics, x0, controls), no_solves(x0.dtype))
     state = solver.run(traced, start, callback)
     inner = state.inner
     trajectory = inner.current.trajectory
 
-    result = state.result
-    lower = jax.tree.map(
-        lambda leaf: leaf[jnp.argmax(first.info.result != RESULTS.successful)], first.info.result
-    )
-    failed_start = RESULTS.where(lower == RESULTS.successful, RESULTS.nonfinite, lower)
-    result = RESULTS.where(start.accepted, result, failed_start)
+    # No later trajectory with a failed solve is accepted: where there is one, the first rollout failed.
+    step_results = trajectory.info.result
+    first_failed = jnp.argmax(step_results != RESULTS.successful)
+    lower = jax.tree.map(lambda leaf: leaf[first_failed], step_results)
+    result = RESULTS.where(lower == RESULTS.successful, state.result, lower)
     result = RESULTS.where(all_finite((problem, x0, controls)), result, RESULTS.nonfinite_input)
     return Plan(
         states=trajectory.states,

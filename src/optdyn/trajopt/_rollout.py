@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._results import RESULTS
+from optdyn._tree import tree_where
 from optdyn._typing import Array, Bool, Float
 from optdyn.dynamics import AbstractDynamics, StepInfo
 
@@ -30,28 +31,44 @@ class Policy(eqx.Module):
     gains: Float[Array, "N nu nx"]
     feedforward: Float[Array, "N nu"]
 
-    def rollout(self, dynamics: AbstractDynamics, step_length: Array) -> Trajectory:
-        """Simulate from the nominal initial state; each lower-level solve starts at its nominal answer."""
+    def rollout(self, dynamics: AbstractDynamics, step_length: Array, chained: Array | bool) -> Trajectory:
+        """Simulate from the nominal initial state.
 
-        def advance(x, knot):
+        Each lower-level solve starts at its nominal answer or, if `chained` (scalar bool), at the answer of
+        the step before.
+        """
+
+        def advance(carry, knot):
+            x, previous = carry
             t, x_nominal, u_nominal, K, k, warm = knot
             u = u_nominal + step_length * k + K @ (x - x_nominal)
-            x_next, info = dynamics.advance(x, u, t, warm)
-            return x_next, (x_next, u, info)
+            x_next, info = dynamics.advance(x, u, t, tree_where(jnp.asarray(chained), previous, warm))
+            return (x_next, info.warm), (x_next, u, info)
 
         nominal = self.nominal
         N = nominal.controls.shape[0]
-        knots = (
-            jnp.arange(N),
-            nominal.states[:-1],
-            nominal.controls,
-            self.gains,
-            self.feedforward,
-            nominal.info.warm,
-        )
-        x0 = nominal.states[0]
-        _, (states, controls, info) = jax.lax.scan(advance, x0, knots)
-        return Trajectory(jnp.concatenate([x0[None], states]), controls, info)
+        warm = nominal.info.warm
+        knots = (jnp.arange(N), nominal.states[:-1], nominal.controls, self.gains, self.feedforward, warm)
+        start = (nominal.states[0], jax.tree.map(lambda leaf: leaf[0], warm))
+        _, (states, controls, info) = jax.lax.scan(advance, start, knots)
+        return Trajectory(jnp.concatenate([start[0][None], states]), controls, info)
+
+
+def not_simulated(
+    dynamics: AbstractDynamics, x0: Float[Array, " nx"], controls: Float[Array, "N nu"]
+) -> Trajectory:
+    """What stands in for a nominal trajectory before the first rollout.
+
+    It is not valid, its states are all x0, and its lower-level answers are all the first guess.
+    """
+    N, t = controls.shape[0], jnp.asarray(0)
+    warm = dynamics.first_guess(x0, controls[0], t)
+    _, info = jax.eval_shape(dynamics.advance, x0, controls[0], t, warm)
+    info = jax.tree.map(lambda leaf: jnp.zeros((N, *leaf.shape), leaf.dtype), info)
+    failed = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, N), RESULTS.stalled)
+    repeated = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (N, *leaf.shape)), warm)
+    info = StepInfo(failed, info.steps, info.residual, repeated, info.outputs)
+    return Trajectory(jnp.broadcast_to(x0, (N + 1, x0.size)), controls, info)
 
 
 def rollout(
@@ -61,17 +78,12 @@ def rollout(
 
     Arguments:
         dynamics: any `AbstractDynamics`.
-        x0: initial state.
-        controls: one row per step.
+        x0: initial state [nx].
+        controls: one row per step [N, nu].
     """
-
-    def advance(carry, knot):
-        x, warm = carry
-        t, u = knot
-        x_next, info = dynamics.advance(x, u, t, warm)
-        return (x_next, info.warm), (x_next, info)
-
-    N = controls.shape[0]
-    warm = dynamics.first_guess(x0, controls[0], jnp.asarray(0))
-    _, (states, info) = jax.lax.scan(advance, (x0, warm), (jnp.arange(N), controls))
-    return Trajectory(jnp.concatenate([x0[None], states]), controls, info)
+    law = Policy(
+        not_simulated(dynamics, x0, controls),
+        gains=jnp.zeros((*controls.shape, x0.size), controls.dtype),
+        feedforward=jnp.zeros_like(controls),
+    )
+    return law.rollout(dynamics, jnp.zeros((), controls.dtype), chained=True)
