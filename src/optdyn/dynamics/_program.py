@@ -96,7 +96,7 @@ class ProgramDynamics(AbstractDynamics):
         system, w = self._bind(x, u, t)
         path = self._solve(system, w, warm, solver)
         point = stop_gradient(path.point)
-        local = sensitivity(system, point)
+        local = sensitivity(system, point, differentiable=False)
 
         def tangent(direction):
             dx, du = direction[: x.size], direction[x.size :]

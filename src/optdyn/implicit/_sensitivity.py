@@ -34,6 +34,7 @@ class Sensitivity(eqx.Module):
     symmetric: bool = eqx.field(static=True)
     num_primal: int = eqx.field(static=True)
     regularization: float = eqx.field(static=True)
+    differentiable: bool = eqx.field(static=True)
 
     def forward(self, E_dot: Array, S_dot: Array) -> PrimalDualPoint:
         """(dw, dz, ds) for a change of E and S by `E_dot`, `S_dot` at fixed (w, z)."""
@@ -64,7 +65,7 @@ class Sensitivity(eqx.Module):
         return self.cone.unscale(self.scaling, self.cone.unscale(self.scaling, a))
 
     def _solve(self, rhs: Array, transpose: bool = False) -> Array:
-        """`M^-1 rhs` or `M^-T rhs`, differentiable with respect to M and rhs to any order."""
+        """`M^-1 rhs` or `M^-T rhs`; if asked for, differentiable with respect to M and rhs to any order."""
         matrix = self.matrix.T if transpose else self.matrix
 
         def solve(rhs, matrix):
@@ -77,6 +78,8 @@ class Sensitivity(eqx.Module):
                 x = x + factor.solve(rhs - matrix @ x)
             return x
 
+        if not self.differentiable:
+            return solve(rhs, matrix)
         frozen = jax.lax.stop_gradient(matrix)
         return jax.lax.custom_linear_solve(
             lambda x: matrix @ x,
@@ -86,8 +89,11 @@ class Sensitivity(eqx.Module):
         )
 
 
-def sensitivity(system: AbstractSystem, point: PrimalDualPoint) -> Sensitivity:
-    """Linearize at a central-path point (at other points the result has no meaning)."""
+def sensitivity(system: AbstractSystem, point: PrimalDualPoint, differentiable: bool = True) -> Sensitivity:
+    """Linearize at a central-path point (at other points the result has no meaning).
+
+    Second derivatives need `differentiable`.
+    """
     jacobian = system.jacobian(point.w, point.z)
     scaling = system.cone.scaling(point.s, point.z)
     double = jnp.finfo(point.w.dtype).bits >= 64
@@ -99,4 +105,5 @@ def sensitivity(system: AbstractSystem, point: PrimalDualPoint) -> Sensitivity:
         symmetric=system.symmetric,
         num_primal=system.num_primal,
         regularization=1e-8 if double else 1e-4,
+        differentiable=differentiable,
     )

@@ -45,10 +45,12 @@ def predictor_corrector(
     computed, with one batched solve.
     """
     s, z = point.s, point.z
-    predictor = newton.direction(s, z, slack_residual, kappa, jnp.zeros_like(z))
-    longest = boundary_step(system, point, predictor, fraction)
     if not system.cone.degree:
-        return Aim(predictor, longest, kappa)
+        direction = newton.direction(s, z, slack_residual, kappa)
+        return Aim(direction, boundary_step(system, point, direction, fraction), kappa)
+    # Only a measure of how far it goes and of the curvature: no digits are lost by leaving it unrefined.
+    predictor = newton.direction(s, z, slack_residual, kappa, refine=False)
+    longest = boundary_step(system, point, predictor, fraction)
     mu = jnp.dot(s, z) / system.cone.degree
     target = kappa + (1 - longest) ** 3 * jnp.maximum(mu - kappa, 0)
     correction = newton.second_order(predictor)

@@ -73,20 +73,22 @@ def line_search(
         good = jnp.all(improves) | convexified
         return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 
-    first = attempt(aim.longest)
     if system.linear:
         # The equations shrink by 1 - step length exactly: there is nothing to search.
-        return eqx.tree_at(
-            lambda trial: trial.accepted, first, jnp.all(jnp.isfinite(measures(first.violations)))
-        )
+        only = attempt(aim.longest)
+        usable = jnp.all(jnp.isfinite(measures(only.violations)))
+        return eqx.tree_at(lambda trial: trial.accepted, only, usable)
 
     def retry(carry):
         trial, tries = carry
-        return ~trial.accepted & (tries < max_backtracks)
+        return ~trial.accepted & (tries <= max_backtracks)
 
     def halve(carry):
         trial, tries = carry
         return attempt(trial.step_length / 2), tries + 1
 
-    trial, _ = jax.lax.while_loop(retry, halve, (first, jnp.asarray(0)))
+    # The loop body is the only place where a trial is compiled: the first one halves twice the longest step.
+    E, S = jnp.zeros_like(state.point.w), jnp.zeros_like(state.point.s)
+    none = Trial(state.point, E, S, state.violations, 2 * aim.longest, jnp.asarray(False))
+    trial, _ = jax.lax.while_loop(retry, halve, (none, jnp.asarray(0)))
     return trial

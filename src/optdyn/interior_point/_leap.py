@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._tree import tree_where, write_row
-from optdyn._typing import Array
+from optdyn._typing import Array, Bool
 from optdyn.interior_point._globalization import Trial, measures
 from optdyn.interior_point._initialization import push_inside
 from optdyn.interior_point._state import IterationState, PrimalDualPoint
 from optdyn.interior_point._termination import violations
-from optdyn.programs import AbstractSystem, Jacobian
+from optdyn.programs import AbstractSystem
 
 MOST_LEAPS = 3  # per solve; each starts from where the solve got blocked
 _SHORT = 0.3  # a step below this length means that the solve is blocked
@@ -30,28 +30,28 @@ def can_leap(system: AbstractSystem) -> bool:
     return not system.symmetric and system.cone.degree > 0 and system.num_primal > 0
 
 
-def leap_if_blocked(
-    system: AbstractSystem, jacobian: Jacobian, state: IterationState, trial: Trial, central_path: Array
-) -> IterationState:
-    """A leap when a step was short or was not found at all."""
-    blocked = ~trial.accepted | (trial.step_length < _SHORT)
+def is_blocked(state: IterationState, trial: Trial) -> Bool[Array, ""]:
+    """Whether a step was short, or was not found at all, and a leap is left."""
+    return (~trial.accepted | (trial.step_length < _SHORT)) & (state.leaps < MOST_LEAPS)
+
+
+def leap_if_blocked(system: AbstractSystem, state: IterationState, central_path: Array) -> IterationState:
+    """The state to go on from after a step."""
     return jax.lax.cond(
-        blocked & (state.leaps < MOST_LEAPS) & ~state.done,
-        lambda state: _leap(system, jacobian, state, central_path),
+        state.blocked & ~state.done,
+        lambda state: _leap(system, state, central_path),
         lambda state: state,
         state,
     )
 
 
-def _leap(
-    system: AbstractSystem, jacobian: Jacobian, state: IterationState, central_path: Array
-) -> IterationState:
+def _leap(system: AbstractSystem, state: IterationState, central_path: Array) -> IterationState:
     """Along the displacement since the start; s o z = e there, as in a cold start."""
     cone, point = system.cone, state.point
     margin = jnp.asarray(_MARGIN, point.w.dtype)
     moved = point.w - state.start
-    slack = push_inside(cone, system.residual(point.w, point.z)[1], margin)
-    reach = cone.max_step(slack, jacobian.S_w @ moved)
+    (_, slack), (_, change) = jax.jvp(lambda w: system.residual(w, point.z), (point.w,), (moved,))
+    reach = cone.max_step(push_inside(cone, slack, margin), change)
     ahead = jnp.isfinite(reach)
 
     w = point.w + jnp.where(ahead, _REACH * reach, 0) * moved
@@ -61,5 +61,7 @@ def _leap(
     filter = write_row(jnp.full_like(state.filter, jnp.inf), state.steps, measures(v))
     point, v, filter = tree_where(ahead, (fresh, v, filter), (point, state.violations, state.filter))
     return eqx.tree_at(
-        lambda t: (t.point, t.violations, t.filter, t.leaps), state, (point, v, filter, state.leaps + 1)
+        lambda t: (t.point, t.violations, t.filter, t.leaps, t.blocked),
+        state,
+        (point, v, filter, state.leaps + 1, jnp.asarray(False)),
     )

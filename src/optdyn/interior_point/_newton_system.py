@@ -37,10 +37,10 @@ class NewtonSystem(eqx.Module):
     shift: Float[Array, ""]
     refinement_steps: int = eqx.field(static=True)
 
-    def solve(self, rhs_E: Array, rhs_S: Array) -> tuple[Array, Array]:
+    def solve(self, rhs_E: Array, rhs_S: Array, refine: bool = True) -> tuple[Array, Array]:
         """(dw, dz) of  E_w dw + E_z dz = rhs_E,  S_w dw + (S_z + W^2) dz = rhs_S."""
         dw, dz = self._condensed_solve(rhs_E, rhs_S)
-        for _ in range(self.refinement_steps):
+        for _ in range(self.refinement_steps if refine else 0):
             left_E, left_S = self._multiply(dw, dz)
             fix_w, fix_z = self._condensed_solve(rhs_E - left_E, rhs_S - left_S)
             dw, dz = dw + fix_w, dz + fix_z
@@ -66,17 +66,25 @@ class NewtonSystem(eqx.Module):
         return self.cone.unscale(self.scaling, self.cone.unscale(self.scaling, a))
 
     def direction(
-        self, s: Array, z: Array, slack_residual: Array, target: Array, correction: Array
+        self,
+        s: Array,
+        z: Array,
+        slack_residual: Array,
+        target: Array,
+        correction: Array | None = None,
+        refine: bool = True,
     ) -> Direction:
         """Newton direction towards E = 0, S - s = 0 (now `slack_residual`) and s o z = target e.
 
-        `correction` is a second-order term in scaled variables (zeros: none).
+        `correction` is a second-order term in scaled variables.
         """
         cone, scaling, jac = self.cone, self.scaling, self.jacobian
         lam = cone.scale(scaling, z)
-        rhs = target * cone.identity(z.dtype) - cone.product(lam, lam) - correction
+        rhs = target * cone.identity(z.dtype) - cone.product(lam, lam)
+        if correction is not None:
+            rhs = rhs - correction
         d = cone.divide(lam, rhs)
-        dw, dz = self.solve(-jac.E, cone.scale(scaling, d) - slack_residual)
+        dw, dz = self.solve(-jac.E, cone.scale(scaling, d) - slack_residual, refine)
         return Direction(dw, dz, cone.scale(scaling, d - cone.scale(scaling, dz)))
 
     def second_order(self, step: Direction) -> Array:

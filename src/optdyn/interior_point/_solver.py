@@ -4,13 +4,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from optdyn._kernel import single_kernel
 from optdyn._results import RESULTS
-from optdyn._single_kernel import single_kernel
 from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
-from optdyn.interior_point._leap import MOST_LEAPS, can_leap, leap_if_blocked
+from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
@@ -91,6 +91,7 @@ class InteriorPoint(eqx.Module):
             steps=jnp.asarray(0),
             start=start.w,
             leaps=jnp.asarray(0 if can_leap(system) else MOST_LEAPS),
+            blocked=jnp.asarray(False),
             hold_slack=jnp.asarray(False),
             filter=filter,
             done=result != RESULTS.successful,
@@ -144,12 +145,13 @@ class InteriorPoint(eqx.Module):
                 step_length=write_row(record.step_length, steps, trial.step_length),
             )
         kept = trial.accepted
-        new = IterationState(
+        return IterationState(
             point=tree_where(kept, advance(point, aim.direction, trial.step_length), point),
             violations=tree_where(kept, trial.violations, state.violations),
             steps=steps,
             start=state.start,
             leaps=state.leaps,
+            blocked=is_blocked(state, trial),
             hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
             filter=write_row(state.filter, steps, measures(trial.violations)),
             done=converged | (result != RESULTS.successful),
@@ -157,7 +159,6 @@ class InteriorPoint(eqx.Module):
             certificate=found,
             record=record,
         )
-        return leap_if_blocked(system, jacobian, new, trial, kappa) if can_leap(system) else new
 
     def run(
         self,
@@ -172,17 +173,31 @@ class InteriorPoint(eqx.Module):
         `max_steps` (a number known only at run time).
         """
         state = self._start(system, start)
+        kappa = self._kappa(start.w.dtype)
+
+        def leap(state):
+            return leap_if_blocked(system, state, kappa) if can_leap(system) else state
+
         if unroll:
 
             def body(state, _):
-                return jax.lax.cond(state.done, lambda s: s, lambda s: self.step(system, s), state), None
+                return jax.lax.cond(
+                    state.done, lambda s: s, lambda s: leap(self.step(system, s)), state
+                ), None
 
             return _path_point(jax.lax.scan(body, state, length=self.max_steps)[0])
         limit = self.max_steps if budget is None else budget
 
-        def iterate(system, state):
+        def until_blocked(system, state):
             return jax.lax.while_loop(
-                lambda s: ~s.done & (s.steps < limit), lambda s: self.step(system, s), state
+                lambda s: ~s.done & ~s.blocked & (s.steps < limit), lambda s: self.step(system, s), state
+            )
+
+        def iterate(system, state):
+            if not can_leap(system):
+                return until_blocked(system, state)
+            return jax.lax.while_loop(
+                lambda s: ~s.done & (s.steps < limit), lambda s: leap(until_blocked(system, s)), state
             )
 
         state = single_kernel(iterate, system, state)

@@ -53,6 +53,7 @@ class IterationState(eqx.Module):
     # for complementarity systems that get blocked at a fold (see `_leap`)
     start: Float[Array, " n"]
     leaps: Int[Array, ""]
+    blocked: Bool[Array, ""]
     # slack rows that hold within tolerance are left alone from now on (see `InteriorPoint.step`)
     hold_slack: Bool[Array, ""]
     # pairs (|E, S - s|, |s o z - kappa e|) of all iterates so far; +inf where unused

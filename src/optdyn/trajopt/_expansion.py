@@ -1,9 +1,9 @@
 """Linear-quadratic model along a trajectory. The only caller of the dynamics' linearization."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
+from optdyn._kernel import map_in_kernel
 from optdyn._results import RESULTS
 from optdyn._typing import Array, Bool, Float, Int
 from optdyn.dynamics import AbstractDynamics
@@ -25,13 +25,14 @@ class LinearDynamics(eqx.Module):
 def linearize_dynamics(
     dynamics: AbstractDynamics, trajectory: Trajectory, smoothing: Array | None
 ) -> LinearDynamics:
-    """All knots in one batch: they are independent once the trajectory is known."""
+    """All knots together: they are independent once the trajectory is known."""
     N = trajectory.controls.shape[0]
 
     def knot(x, u, t, warm):
         return dynamics.sensitivities(x, u, t, warm, smoothing)
 
-    local = jax.vmap(knot)(trajectory.states[:-1], trajectory.controls, jnp.arange(N), trajectory.info.warm)
+    knots = (trajectory.states[:-1], trajectory.controls, jnp.arange(N), trajectory.info.warm)
+    local = map_in_kernel(knot, *knots)
     solved = local.info.result == RESULTS.successful
     finite = jnp.all(jnp.isfinite(local.A)) & jnp.all(jnp.isfinite(local.B))
     has_lower_level = trajectory.info.warm is not None

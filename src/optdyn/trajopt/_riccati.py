@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from optdyn._kernel import single_kernel
 from optdyn._typing import Array, Bool, Float
 from optdyn.trajopt._objective import StageExpansion
 
@@ -49,7 +50,11 @@ def backward_pass(
     terminal, stages = model.terminal, model.stage
     start = (terminal.hessian, terminal.gradient, jnp.zeros((), A.dtype), jnp.asarray(True))
     knots = (A, B, stages.gradient, stages.hessian)
-    (P, p, slope, ok), (gains, feedforward) = jax.lax.scan(stage, start, knots, reverse=True)
+
+    def recursion(start, knots):
+        return jax.lax.scan(stage, start, knots, reverse=True)
+
+    (P, p, slope, ok), (gains, feedforward) = single_kernel(recursion, start, knots)
     return BackwardPass(gains, feedforward, slope, p, P, ok)
 
 

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from optdyn._kernel import single_kernel
 from optdyn._results import RESULTS
 from optdyn._tree import tree_where
 from optdyn._typing import Array, Bool, Float
@@ -50,7 +51,11 @@ class Policy(eqx.Module):
         warm = nominal.info.warm
         knots = (jnp.arange(N), nominal.states[:-1], nominal.controls, self.gains, self.feedforward, warm)
         start = (nominal.states[0], jax.tree.map(lambda leaf: leaf[0], warm))
-        _, (states, controls, info) = jax.lax.scan(advance, start, knots)
+
+        def simulate(start, knots):
+            return jax.lax.scan(advance, start, knots)[1]
+
+        states, controls, info = single_kernel(simulate, start, knots)
         return Trajectory(jnp.concatenate([start[0][None], states]), controls, info)
 
 

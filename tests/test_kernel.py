@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from optdyn._single_kernel import single_kernel
+from optdyn._kernel import map_in_kernel, single_kernel
 
 A = jnp.asarray(np.random.default_rng(0).normal(size=(5, 5)))
 X = jnp.asarray(np.random.default_rng(1).normal(size=(3, 5)))
@@ -153,3 +153,30 @@ def test_special_numbers_arrive():
     x = jnp.asarray([np.nan, np.inf, -np.inf, -0.0, 5e-324])
     value = np.asarray(jax.jit(lambda x: single_kernel(lambda x: jnp.flip(x), x))(x))
     np.testing.assert_array_equal(value.view("int64"), np.asarray(x)[::-1].view("int64"))
+
+
+@pytest.mark.parametrize("switch", ["1", "0"])
+def test_map_is_a_loop_in_a_kernel_and_a_batch_otherwise(switch, monkeypatch):
+    monkeypatch.setenv("OPTDYN_SINGLE_KERNEL", switch)
+    shift = jnp.asarray(0.5)
+
+    def fn(x, index):
+        return {"value": iterate(x + shift), "index": index}
+
+    lowered = jax.jit(lambda x: map_in_kernel(fn, x, jnp.arange(3))).lower(X)
+    out = lowered.compile()(X)
+    assert ("xla_cpu_small_call" in lowered.as_text()) == (switch == "1")
+    np.testing.assert_allclose(out["value"], jax.vmap(iterate)(X + shift), rtol=1e-12)
+    np.testing.assert_array_equal(out["index"], np.arange(3))
+
+
+def test_map_inside_of_other_transformations():
+    def fn(x):
+        return jnp.sum(jnp.cos(A @ x))
+
+    def total(x):
+        return jnp.sum(map_in_kernel(fn, x))
+
+    np.testing.assert_allclose(jax.grad(total)(X), jax.vmap(jax.grad(fn))(X), rtol=1e-12)
+    np.testing.assert_allclose(jax.vmap(total)(X[None]), jnp.sum(jax.vmap(fn)(X))[None], rtol=1e-12)
+    np.testing.assert_allclose(single_kernel(total, X), jnp.sum(jax.vmap(fn)(X)), rtol=1e-12)
