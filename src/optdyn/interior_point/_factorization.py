@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import lineax as lx
 
-from optdyn._typing import Array, Bool, Float
+from optdyn._typing import Array, Bool, Float, Int
 
 # Up to these sizes the loops over columns are written out: XLA fuses them to a handful of kernels, where a
 # LAPACK call costs about a microsecond each and a rolled loop one kernel launch per column.
 _UNROLLED_LDL = 6
 _CLOSED_FORM_INVERSE = 3
+# Up to this size our own LU, whose loops can be part of one CPU kernel (see `_kernel`), beats a LAPACK call,
+# which cannot.
+_OWN_LU = 16
 
 
 class AbstractFactor(eqx.Module):
@@ -52,24 +55,33 @@ class LDLFactor(AbstractFactor):
                 for i in range(j):
                     x[i] = x[i] - self.lower[j, i] * x[j]
             return jnp.stack(x) if n else rhs
-        rows, lower = jnp.arange(n), self.lower
-
-        def forward(j, x):
-            return x - jnp.where(rows > j, lower[:, j] * x[j], 0)
-
-        def backward(i, x):
-            j = n - 1 - i
-            return x - jnp.where(rows < j, lower[j] * x[j], 0)
-
-        x = jax.lax.fori_loop(0, n, forward, rhs) / self.pivots
-        return jax.lax.fori_loop(0, n, backward, x)
+        x = _solve_lower(self.lower, rhs) / self.pivots
+        return _solve_upper(self.lower.T, x)
 
     def solve_transpose(self, rhs):
         return self.solve(rhs)
 
 
+class SmallLUFactor(AbstractFactor):
+    """P M = L U with partial pivoting, for small matrices without structure."""
+
+    packed: Float[Array, "n n"]  # L below the diagonal, U from it on
+    order: Int[Array, " n"]  # row i of P M is row order[i] of M
+
+    def solve(self, rhs):
+        diagonal = jnp.diagonal(self.packed)
+        x = _solve_lower(self.packed, rhs[self.order])
+        return _solve_upper(self.packed / diagonal[:, None], x / diagonal)
+
+    def solve_transpose(self, rhs):
+        diagonal = jnp.diagonal(self.packed)
+        x = _solve_lower((self.packed / diagonal[:, None]).T, rhs) / diagonal
+        x = _solve_upper(self.packed.T, x)
+        return jnp.sum(jnp.where(self.order[:, None] == jnp.arange(rhs.size)[None], x[:, None], 0), axis=0)
+
+
 class LUFactor(AbstractFactor):
-    """LU with partial pivoting (lineax), for matrices without structure."""
+    """LU with partial pivoting (lineax), for larger matrices without structure."""
 
     state: Any
 
@@ -98,8 +110,48 @@ def factor_general(matrix: Float[Array, "n n"]) -> AbstractFactor:
     n = matrix.shape[0]
     if n <= _CLOSED_FORM_INVERSE:
         return InverseFactor(_small_inverse(matrix))
+    if n <= _OWN_LU:
+        return _small_lu(matrix)
     operator = lx.MatrixLinearOperator(matrix)
     return LUFactor(lx.LU().init(operator, {}))
+
+
+def _small_lu(matrix: Float[Array, "n n"]) -> SmallLUFactor:
+    index = jnp.arange(matrix.shape[0])
+
+    def column(j, carry):
+        packed, order = carry
+        best = jnp.argmax(jnp.where(index >= j, jnp.abs(packed[:, j]), -1)).astype(index.dtype)
+        swapped = jnp.where(index == j, best, jnp.where(index == best, j, index))
+        packed, order = packed[swapped], order[swapped]
+        multipliers = jnp.where(index > j, packed[:, j] / packed[j, j], 0)
+        rest = packed - multipliers[:, None] * packed[j][None]
+        below = (index[:, None] > j) & (index[None] == j)
+        return jnp.where(below, multipliers[:, None], jnp.where(index[None] >= j, rest, packed)), order
+
+    packed, order = jax.lax.fori_loop(0, matrix.shape[0], column, (matrix, index))
+    return SmallLUFactor(packed, order)
+
+
+def _solve_lower(lower: Float[Array, "n n"], rhs: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`L^-1 rhs`; the diagonal of L counts as 1 and what is above it is not read."""
+    rows = jnp.arange(rhs.size)
+
+    def column(j, x):
+        return x - jnp.where(rows > j, lower[:, j] * x[j], 0)
+
+    return jax.lax.fori_loop(0, rhs.size, column, rhs)
+
+
+def _solve_upper(upper: Float[Array, "n n"], rhs: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`U^-1 rhs`; the diagonal of U counts as 1 and what is below it is not read."""
+    rows, n = jnp.arange(rhs.size), rhs.size
+
+    def column(i, x):
+        j = n - 1 - i
+        return x - jnp.where(rows < j, upper[:, j] * x[j], 0)
+
+    return jax.lax.fori_loop(0, n, column, rhs)
 
 
 def factor_symmetric(matrix: Array, num_positive: int, regularization: float) -> LDLFactor:
