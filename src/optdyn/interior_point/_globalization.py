@@ -55,6 +55,7 @@ def line_search(
     aim: Aim,
     convexified: Bool[Array, ""],
     central_path: Array,
+    tol: float,
     max_backtracks: int,
 ) -> Trial:
     """Halve the step until it is acceptable; the last trial comes back unaccepted when none is.
@@ -70,7 +71,9 @@ def line_search(
         v = violations(system.cone, new, E, S, central_path)
         measured = measures(v)
         improves = jnp.any(measured[None] < (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
-        good = jnp.all(improves) | convexified
+        # Within tolerance there may be nothing left to improve but rounding.
+        within = (measured[0] <= tol) & (measured[1] <= jnp.minimum(tol, 1e-3 * central_path))
+        good = jnp.all(improves) | within | convexified
         return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 
     if system.linear:

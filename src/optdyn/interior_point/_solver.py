@@ -14,7 +14,7 @@ from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap_i
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
-from optdyn.programs import AbstractSystem
+from optdyn.programs import AbstractSystem, Jacobian
 
 
 class InteriorPoint(eqx.Module):
@@ -92,6 +92,7 @@ class InteriorPoint(eqx.Module):
             start=start.w,
             leaps=jnp.asarray(0 if can_leap(system) else MOST_LEAPS),
             blocked=jnp.asarray(False),
+            hold_equations=jnp.asarray(False),
             hold_slack=jnp.asarray(False),
             filter=filter,
             done=result != RESULTS.successful,
@@ -104,20 +105,19 @@ class InteriorPoint(eqx.Module):
         """One predictor-corrector step."""
         point, cone, dtype = state.point, system.cone, state.point.w.dtype
         kappa = self._kappa(dtype)
-        jacobian = system.jacobian(point.w, point.z)
-        newton = newton_system(
-            system, jacobian, point.s, point.z, self._by_dtype("regularization", dtype), self.refinement_steps
-        )
-
-        # Without a strict interior there is no central path, only points within tolerance of one: closing a
-        # slack row further would push s to the boundary for ever.
         tol = self._by_dtype("residual_tol", dtype)
-        slack_residual = jacobian.S - point.s
-        held = state.hold_slack & (jnp.abs(slack_residual) <= tol / 2)
-        slack_residual = jnp.where(held, 0, slack_residual)
-
+        jacobian = system.jacobian(point.w, point.z)
+        equations, slack_residual = self._left_to_close(state, jacobian, tol)
+        newton = newton_system(
+            system,
+            eqx.tree_at(lambda jac: jac.E, jacobian, equations),
+            point.s,
+            point.z,
+            self._by_dtype("regularization", dtype),
+            self.refinement_steps,
+        )
         aim = predictor_corrector(system, point, newton, slack_residual, kappa, self.boundary_fraction)
-        trial = line_search(system, state, aim, newton.shift > 0, kappa, self.max_backtracks)
+        trial = line_search(system, state, aim, newton.shift > 0, kappa, tol, self.max_backtracks)
 
         converged = is_converged(cone, trial.point, trial.E, trial.S, jacobian, kappa, tol)
         # A shifted Hessian means that the point may be a maximum or a saddle: not a solution yet.
@@ -144,7 +144,7 @@ class InteriorPoint(eqx.Module):
                 target=write_row(record.target, steps, aim.target),
                 step_length=write_row(record.step_length, steps, trial.step_length),
             )
-        kept = trial.accepted
+        kept, short = trial.accepted, trial.step_length < 1
         return IterationState(
             point=tree_where(kept, advance(point, aim.direction, trial.step_length), point),
             violations=tree_where(kept, trial.violations, state.violations),
@@ -152,13 +152,28 @@ class InteriorPoint(eqx.Module):
             start=state.start,
             leaps=state.leaps,
             blocked=is_blocked(state, trial),
-            hold_slack=state.hold_slack | ((trial.step_length < 1) & (trial.violations.slack <= tol / 2)),
+            hold_equations=state.hold_equations | (short & (trial.violations.equations <= tol / 2)),
+            hold_slack=state.hold_slack | (short & (trial.violations.slack <= tol / 2)),
             filter=write_row(state.filter, steps, measures(trial.violations)),
             done=converged | (result != RESULTS.successful),
             result=result,
             certificate=found,
             record=record,
         )
+
+    def _left_to_close(self, state: IterationState, jacobian: Jacobian, tol: float) -> tuple[Array, Array]:
+        """E and S - s, without the rows that are held.
+
+        Without a strict interior there is no central path, only points within tolerance of one: closing the
+        rows further would push s (no strictly feasible point) or z (an unbounded set of solutions) to the
+        boundary for ever. So once a group holds within tolerance and the cone still shortens the steps, its
+        rows are left alone.
+        """
+
+        def left(residual, hold):
+            return jnp.where(hold & (jnp.abs(residual) <= tol / 2), 0, residual)
+
+        return left(jacobian.E, state.hold_equations), left(jacobian.S - state.point.s, state.hold_slack)
 
     def run(
         self,

@@ -54,7 +54,8 @@ class IterationState(eqx.Module):
     start: Float[Array, " n"]
     leaps: Int[Array, ""]
     blocked: Bool[Array, ""]
-    # slack rows that hold within tolerance are left alone from now on (see `InteriorPoint.step`)
+    # rows that hold within tolerance are left alone from now on (see `InteriorPoint._left_to_close`)
+    hold_equations: Bool[Array, ""]
     hold_slack: Bool[Array, ""]
     # pairs (|E, S - s|, |s o z - kappa e|) of all iterates so far; +inf where unused
     filter: Float[Array, "k 2"]

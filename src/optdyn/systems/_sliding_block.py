@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from optdyn._typing import Array, Float
-from optdyn.cones import SecondOrderCone
+from optdyn.cones import NonnegativeOrthant, SecondOrderCone
 from optdyn.dynamics import ProgramDynamics
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractProgram
@@ -44,6 +44,17 @@ class SlidingBlock(AbstractProgram):
         return jnp.stack([t, v])
 
 
+class FreeBlock(AbstractProgram):
+    """The program without friction: at mu = 0 every t >= |v| would solve it, and there is no central path."""
+
+    mass: Float[Array, ""]
+    cone: NonnegativeOrthant = NonnegativeOrthant(0)
+    convex = True
+
+    def objective(self, w, theta):
+        return self.mass * (w[0] - theta["v_free"]) ** 2 / 2
+
+
 # Functions of the module rather than closures: all scenarios share one compiled program.
 def _free_velocity(x, u):
     return x[1] + STEP * u[0] / MASS
@@ -55,6 +66,10 @@ def _parameters(x, u, t):
 
 def _guess(x, u, t):
     return x[1], jnp.abs(x[1]) + 1
+
+
+def _free_guess(x, u, t):
+    return (x[1],)
 
 
 def _next_state(x, u, t, w, z):
@@ -81,10 +96,11 @@ def dynamics(
     friction: float, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
 ) -> ProgramDynamics:
     """State (position, velocity), control force in N."""
+    mass = jnp.asarray(MASS, float)
     return ProgramDynamics(
-        SlidingBlock(mass=jnp.asarray(MASS, float), friction=jnp.asarray(friction, float)),
+        SlidingBlock(mass=mass, friction=jnp.asarray(friction, float)) if friction else FreeBlock(mass=mass),
         parameters=_parameters,
-        guess=_guess,
+        guess=_guess if friction else _free_guess,
         next_state=_next_state,
         outputs=_outputs,
         state_dim=2,
