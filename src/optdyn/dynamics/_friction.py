@@ -177,7 +177,9 @@ def frictional_dynamics(
         raise ValueError(f"contact_at must be 'end' or 'start', got {contact_at!r}")
     mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
     cone = ProductCone(NonnegativeOrthant(mechanism.num_gaps), friction.cone)
-    problem = FrictionalContactProblem(mechanics, friction, cone, contact_at)
+    problem = FrictionalContactProblem(
+        mechanics=mechanics, friction=friction, cone=cone, contact_at=contact_at
+    )
     functions = _Functions(problem, 1.0 if input_units == "impulse" else float(h))
     return ProgramDynamics(
         problem,
