@@ -89,6 +89,7 @@ def test_derivative_by_the_coefficient():
     assert float(slope) == pytest.approx(-GRAVITY * H, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_derivative_of_a_sliding_step():
     dynamics = puck(central_path=1e-4)
     step = eqx.filter_jit(dynamics.step)

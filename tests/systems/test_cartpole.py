@@ -61,7 +61,9 @@ def check_laws(states, controls, friction_impulses, coefficient, paper):
     assert np.abs(np.abs(b * slip) - limit * np.abs(slip)).max() <= KAPPA
 
 
-@pytest.mark.parametrize("paper", [False, True], ids=["variational", "published"])
+@pytest.mark.parametrize(
+    "paper", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["variational", "published"]
+)
 def test_laws_hold_on_random_steps(paper, rng):
     steps = 1000
     q, v = rng.uniform(-3, 3, (steps, 2)), rng.uniform(-5, 5, (steps, 2))

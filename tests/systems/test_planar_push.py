@@ -71,7 +71,9 @@ def check_laws(x, u, x_next, outputs, published):
         assert friction[i, 8] * along <= 1e-9
 
 
-@pytest.mark.parametrize("published", [False, True], ids=["rounded", "published"])
+@pytest.mark.parametrize(
+    "published", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["rounded", "published"]
+)
 def test_laws_hold_on_random_steps(published, rng):
     x, u = random_states(rng, 1000)
     advance: Any = jax.jit(jax.vmap(DYNAMICS[published].advance, (0, 0, None)))
