@@ -23,7 +23,7 @@ def slopes(q, v, paper):
     """(dL/dq as the form has it, dL/dv)."""
     J, slope = foot_jacobian(q), foot_slopes(q)
     dq = -GRAVITY * (np.array([0.0, BODY, 0.0, 0.0]) + FOOT * J[1])
-    rate = sum(slope[i] * v[i] for i in slope)
+    rate = slope[2] * v[2] + slope[3] * v[3]
     for i in slope:
         dq[i] += FOOT * (J @ v) @ (slope[i] @ v)
     if paper:

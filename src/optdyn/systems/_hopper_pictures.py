@@ -41,7 +41,7 @@ def panels(plan: Plan, dt: float, leg: tuple[float, float], limit: float) -> lis
             kind="step",
         ),
         Panel(
-            "Foot: ground impulse, friction and its cone",
+            "Impulses at the foot",
             "N s",
             times[1:],
             {"ground": push, "friction": rub, "cone": cone[:, 1], "cone, other side": -cone[:, 1]},
