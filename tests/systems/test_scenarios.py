@@ -18,7 +18,7 @@ VARIANTS = [(name, variant) for name, variants in available().items() for varian
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        (("acrobat",), {}, "unknown scenario 'acrobat'; choose from: acrobot, sliding_block"),
+        (("acrobat",), {}, "unknown scenario 'acrobat'; choose from: acrobot, cartpole, "),
         (("acrobot", "limits"), {}, "unknown variant 'limits' of acrobot; choose from: joint_limits, "),
         (("acrobot",), {"seed": -1}, "seed must be >= 0, got -1"),
         (("acrobot",), {"central_path": 0.0}, "central_path must be a positive number, got 0.0"),

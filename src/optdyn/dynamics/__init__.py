@@ -9,6 +9,7 @@ from optdyn.dynamics._continuous import (
     ImplicitMidpoint,
     Midpoint,
 )
+from optdyn.dynamics._friction import Friction, FrictionalContactProblem, Motion, frictional_dynamics
 from optdyn.dynamics._mechanics import DiscreteMechanics, ImpactProblem, Mechanism, mechanical_dynamics
 from optdyn.dynamics._program import ProgramDynamics
 
@@ -20,12 +21,16 @@ __all__ = [
     "DiscreteDynamics",
     "DiscreteMechanics",
     "Euler",
+    "Friction",
+    "FrictionalContactProblem",
     "ImpactProblem",
     "ImplicitMidpoint",
     "Linearization",
     "Mechanism",
     "Midpoint",
+    "Motion",
     "ProgramDynamics",
     "StepInfo",
+    "frictional_dynamics",
     "mechanical_dynamics",
 ]

@@ -35,6 +35,8 @@ class Mechanism(eqx.Module):
         force: `(q, v) -> F` [nq], forces that no potential gives, such as damping.
         gap: `(q) -> phi` [nc], distances that must stay nonnegative. Default: none.
         num_positions, num_inputs, num_gaps: nq, nu, nc.
+        published_bias: `(q, v) -> C` [nq], velocity and gravity terms as a published code states them, used
+            by the form "paper_compat" only. Default: what that form derives from the Lagrangian.
     """
 
     kinetic_energy: Callable
@@ -45,6 +47,7 @@ class Mechanism(eqx.Module):
     num_positions: int = eqx.field(static=True)
     num_inputs: int = eqx.field(static=True)
     num_gaps: int = eqx.field(static=True)
+    published_bias: Callable | None
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class Mechanism(eqx.Module):
         force: Callable | None = None,
         gap: Callable | None = None,
         num_gaps: int = 0,
+        published_bias: Callable | None = None,
     ):
         if (gap is None) != (num_gaps == 0):
             raise ValueError("give gap and num_gaps together")
@@ -68,6 +72,7 @@ class Mechanism(eqx.Module):
         self.force = _no_force if force is None else force
         self.gap = _no_gap if gap is None else gap
         self.num_positions, self.num_inputs, self.num_gaps = num_positions, num_inputs, num_gaps
+        self.published_bias = published_bias
 
     def lagrangian(self, q: Float[Array, " nq"], v: Float[Array, " nq"]) -> Float[Array, ""]:
         """L = T - V in J."""
@@ -99,7 +104,9 @@ class DiscreteMechanics(eqx.Module):
     def _slopes(self, q, v):
         """(dL/dq as the form has it, dL/dv)."""
         dq, dv = jax.grad(self.mechanism.lagrangian, argnums=(0, 1))(q, v)
-        if self.form == "paper_compat":
+        if self.form == "paper_compat" and self.mechanism.published_bias is not None:
+            dq = -self.mechanism.published_bias(q, v)
+        elif self.form == "paper_compat":
             momentum_rate = jax.jvp(lambda q: self.mechanism.momentum(q, v), (q,), (v,))[1]
             dq = dq - momentum_rate
         return dq, dv

@@ -10,6 +10,23 @@ from optdyn.systems._scenario import Scenario, ScenarioError, Settings
 # Variants of each scenario, the default one first. The builder is `build(variant, settings)` of the module.
 _SCENARIOS: dict[str, tuple[str, ...]] = {
     "acrobot": ("joint_limits", "no_limits", "joint_limits_paper", "no_limits_paper"),
+    "cartpole": (
+        "friction_0.1",
+        "frictionless",
+        "friction_0.01",
+        "friction_0.25",
+        "friction_0.35",
+        "friction_0.5",
+        "friction_0.75",
+        "friction_1.0",
+        "friction_0.01_paper",
+        "friction_0.1_paper",
+        "friction_0.25_paper",
+        "friction_0.35_paper",
+    ),
+    "hopper": ("gait_1", "gait_2", "gait_3", "gait_1_paper", "gait_2_paper", "gait_3_paper"),
+    "planar_push": ("translate", "rotate", "translate_paper", "rotate_paper"),
+    "rocket": ("projection", "nominal"),
     "sliding_block": ("friction_0.3", "friction_0.1", "frictionless"),
 }
 
