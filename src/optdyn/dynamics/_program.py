@@ -75,7 +75,7 @@ class ProgramDynamics(AbstractDynamics):
 
     def step(self, x, u, t):
         system, w = self._bind(x, u, t)
-        start = self._cold(stop_gradient(system), stop_gradient(w))
+        start = cold_start(stop_gradient(system), stop_gradient(w))
         path = solve_system(system, start, self.solver, ImplicitAdjoint(self.smoothing))
         return self._next(x, u, t, path.point)
 
@@ -86,7 +86,7 @@ class ProgramDynamics(AbstractDynamics):
         return self._next(x, u, t, path.point), info
 
     def first_guess(self, x, u, t):
-        return stop_gradient(self._cold(*self._bind(x, u, t)))
+        return stop_gradient(cold_start(*self._bind(x, u, t)))
 
     def sensitivities(self, x, u, t, warm=None, smoothing=None):
         kappa = smoothing if smoothing is not None else self.smoothing
@@ -115,7 +115,7 @@ class ProgramDynamics(AbstractDynamics):
 
     def traced(self, x, u, t):
         bind = trace_function(self._bind, x, u, t)
-        point = jax.eval_shape(lambda x, u, t: self._cold(*bind(x, u, t)), x, u, t)
+        point = jax.eval_shape(lambda x, u, t: cold_start(*bind(x, u, t)), x, u, t)
         replay = _Replay(
             bind, trace_function(self._next, x, u, t, point), trace_function(self._outputs, x, u, t, point)
         )
@@ -144,13 +144,10 @@ class ProgramDynamics(AbstractDynamics):
         flat, unravel = ravel_primal(self.guess(x, u, t))
         return unravel(point.w[: flat.size]), point.z
 
-    def _cold(self, system: AbstractSystem, w: Array) -> PrimalDualPoint:
-        return cold_start(system, w, 1e-8 if jnp.finfo(w.dtype).bits >= 64 else 1e-4)
-
     def _solve(self, system, w, warm: PrimalDualPoint | None, solver: InteriorPoint) -> PathPoint:
         """Solve from the warm start where there is one; where that fails, once more from the cold start."""
         system = stop_gradient(system)
-        cold = self._cold(system, stop_gradient(w))
+        cold = cold_start(system, stop_gradient(w))
         if warm is None:
             return stop_gradient(solver.run(system, cold))
         kappa = jnp.asarray(solver.central_path, w.dtype)

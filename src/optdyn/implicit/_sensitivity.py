@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import AbstractCone
 from optdyn.interior_point import PrimalDualPoint
-from optdyn.interior_point._factorization import factor_general, factor_symmetric
+from optdyn.interior_point._factorization import coarse_regularization, factor_general, factor_symmetric
 from optdyn.interior_point._newton_system import condensed_matrix
 from optdyn.programs import AbstractSystem, Jacobian
 
@@ -96,7 +96,6 @@ def sensitivity(system: AbstractSystem, point: PrimalDualPoint, differentiable: 
     """
     jacobian = system.jacobian(point.w, point.z)
     scaling = system.cone.scaling(point.s, point.z)
-    double = jnp.finfo(point.w.dtype).bits >= 64
     return Sensitivity(
         jacobian=jacobian,
         cone=system.cone,
@@ -104,6 +103,6 @@ def sensitivity(system: AbstractSystem, point: PrimalDualPoint, differentiable: 
         matrix=condensed_matrix(jacobian, system.cone, scaling),
         symmetric=system.symmetric,
         num_primal=system.num_primal,
-        regularization=1e-8 if double else 1e-4,
+        regularization=coarse_regularization(point.w.dtype),
         differentiable=differentiable,
     )

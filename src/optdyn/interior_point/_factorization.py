@@ -19,6 +19,14 @@ _CLOSED_FORM_INVERSE = 3
 _OWN_LU = 16
 
 
+def coarse_regularization(dtype) -> float:
+    """Relative size of replaced pivots where a redundant row matters more than the last digits.
+
+    For starts and for derivatives; the iterations themselves use `InteriorPoint.regularization`.
+    """
+    return 1e-8 if jnp.finfo(dtype).bits >= 64 else 1e-4
+
+
 class AbstractFactor(eqx.Module):
     """A factored square matrix: factor once, solve many times, transposed if asked."""
 

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 
 from optdyn._typing import Array
 from optdyn.cones import AbstractCone
+from optdyn.interior_point._factorization import coarse_regularization
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import PrimalDualPoint
 from optdyn.programs import AbstractSystem
@@ -15,7 +16,7 @@ def push_inside(cone: AbstractCone, a: Array, margin: Array) -> Array:
     return a + jnp.where(jnp.isfinite(lift), lift, 0) * cone.identity(a.dtype)
 
 
-def cold_start(system: AbstractSystem, w: Array, regularization: float) -> PrimalDualPoint:
+def cold_start(system: AbstractSystem, w: Array) -> PrimalDualPoint:
     """A start from decision variables alone.
 
     Programs: one linear solve with W = I gives the multipliers that fit the guess best (for quadratic
@@ -31,7 +32,7 @@ def cold_start(system: AbstractSystem, w: Array, regularization: float) -> Prima
     zero = jnp.zeros_like(e)
     w = w.at[n:].set(0)
     jacobian = system.jacobian(w, zero)
-    newton = newton_system(system, jacobian, e, e, regularization, 1)
+    newton = newton_system(system, jacobian, e, e, coarse_regularization(w.dtype), 1)
     # Minimizes the local model plus 1/2 |S|^2: z = -S, by the Newton rows with d = 0 and s = 0.
     dw, z = newton.solve(-jacobian.E, -jacobian.S)
     if system.convex:

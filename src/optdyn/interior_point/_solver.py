@@ -12,7 +12,7 @@ from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures
 from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
-from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, Record
+from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, first_record
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
 from optdyn.programs import AbstractSystem, Jacobian
 
@@ -76,15 +76,6 @@ class InteriorPoint(eqx.Module):
             cone_dual=jnp.zeros(system.cone.dim, dtype),
         )
         result = first_failure((bad_input, RESULTS.nonfinite_input), (~all_finite((E, S)), RESULTS.nonfinite))
-        record = None
-        if self.record:
-            blank = jnp.full(self.max_steps + 1, jnp.nan, dtype)
-            record = Record(
-                residual=blank.at[0].set(measures(v)[0]),
-                complementarity=blank.at[0].set(v.complementarity),
-                target=blank,
-                step_length=blank,
-            )
         return IterationState(
             point=start,
             violations=v,
@@ -98,7 +89,7 @@ class InteriorPoint(eqx.Module):
             done=result != RESULTS.successful,
             result=result,
             certificate=zeros,
-            record=record,
+            record=first_record(self.max_steps, v) if self.record else None,
         )
 
     def step(self, system: AbstractSystem, state: IterationState) -> IterationState:
@@ -138,12 +129,7 @@ class InteriorPoint(eqx.Module):
         )
         record = state.record
         if record is not None:
-            record = Record(
-                residual=write_row(record.residual, steps, measures(trial.violations)[0]),
-                complementarity=write_row(record.complementarity, steps, trial.violations.complementarity),
-                target=write_row(record.target, steps, aim.target),
-                step_length=write_row(record.step_length, steps, trial.step_length),
-            )
+            record = record.write(steps, trial.violations, aim.target, trial.step_length)
         kept, short = trial.accepted, trial.step_length < 1
         return IterationState(
             point=tree_where(kept, advance(point, aim.direction, trial.step_length), point),

@@ -1,8 +1,10 @@
 """What the interior-point loop carries, and what it reports."""
 
 import equinox as eqx
+import jax.numpy as jnp
 
 from optdyn._results import RESULTS
+from optdyn._tree import write_row
 from optdyn._typing import Array, Bool, Float, Int
 
 
@@ -29,6 +31,21 @@ class Record(eqx.Module):
     complementarity: Float[Array, " steps"]
     target: Float[Array, " steps"]
     step_length: Float[Array, " steps"]
+
+    def write(self, step: Array, v: Violations, target: Array, step_length: Array) -> "Record":
+        """The same with the row of a step."""
+        return Record(
+            residual=write_row(self.residual, step, jnp.maximum(v.equations, v.slack)),
+            complementarity=write_row(self.complementarity, step, v.complementarity),
+            target=write_row(self.target, step, target),
+            step_length=write_row(self.step_length, step, step_length),
+        )
+
+
+def first_record(max_steps: int, v: Violations) -> Record:
+    """A record with the row of the start."""
+    blank = jnp.full(max_steps + 1, jnp.nan, v.equations.dtype)
+    return Record(blank, blank, blank, blank).write(jnp.asarray(0), v, blank[0], blank[0])
 
 
 class Certificate(eqx.Module):
