@@ -10,26 +10,7 @@ from typing import Any
 import numpy as np
 
 from optdyn._results import RESULTS, result_name
-
-
-@dataclass(frozen=True)
-class FakeShape:
-    kind: str
-    points: np.ndarray
-    radius: float = 0.0
-    color: str = "#333333"
-    width: float = 3.0
-    label: str = ""
-
-
-@dataclass(frozen=True)
-class FakePanel:
-    title: str
-    unit: str
-    times: np.ndarray
-    series: dict[str, np.ndarray]
-    limits: tuple[float, ...] = ()
-    kind: str = "line"
+from optdyn.systems._scenario import Panel, Shape
 
 
 @dataclass(frozen=True)
@@ -54,33 +35,25 @@ class FakeScenario:
     def goal_error(self, plan: Any) -> float:
         return float(abs(np.asarray(plan.states)[-1, 0]))
 
-    def draw(self, x: Any) -> list[FakeShape]:
+    def draw(self, x: Any) -> list[Shape]:
         q1, q2 = float(x[0]), float(x[1])
         elbow = np.array([np.sin(q1), -np.cos(q1)])
         tip = elbow + np.array([np.sin(q1 + q2), -np.cos(q1 + q2)])
         return [
-            FakeShape(
-                "polygon", np.array([[-0.25, 0.0], [0.25, 0.0], [0.0, 0.12]]), color="#BBBBBB", width=1.0
-            ),
-            FakeShape(
-                "polyline", np.stack([np.zeros(2), elbow]), color="#0072B2", width=6.0, label="upper link"
-            ),
-            FakeShape("polyline", np.stack([elbow, tip]), color="#D55E00", width=6.0, label="lower link"),
-            FakeShape("disc", elbow[None], radius=0.07, color="#222222", width=1.0),
+            Shape("polygon", np.array([[-0.25, 0.0], [0.25, 0.0], [0.0, 0.12]]), color="#BBBBBB", width=1.0),
+            Shape("polyline", np.stack([np.zeros(2), elbow]), color="#0072B2", width=6.0, label="upper link"),
+            Shape("polyline", np.stack([elbow, tip]), color="#D55E00", width=6.0, label="lower link"),
+            Shape("disc", elbow[None], radius=0.07, color="#222222", width=1.0),
         ]
 
-    def panels(self, plan: Any) -> list[FakePanel]:
+    def panels(self, plan: Any) -> list[Panel]:
         states, times = np.asarray(plan.states), self.times
         return [
-            FakePanel(
+            Panel(
                 "Joint angles", "rad", times, {"shoulder": states[:, 0], "elbow": states[:, 1]}, (-1.57, 1.57)
             ),
-            FakePanel(
-                "Joint rates", "rad/s", times, {"shoulder": states[:, 2], "elbow": states[:, 3]}, (400.0,)
-            ),
-            FakePanel(
-                "Control", "N m s", times[:-1], {"torque": np.asarray(plan.controls)[:, 0]}, (), "step"
-            ),
+            Panel("Joint rates", "rad/s", times, {"shoulder": states[:, 2], "elbow": states[:, 3]}, (400.0,)),
+            Panel("Control", "N m s", times[:-1], {"torque": np.asarray(plan.controls)[:, 0]}, (), "step"),
         ]
 
 
@@ -144,18 +117,18 @@ class FakeSlider(FakeScenario):
     name: str = "slider"
     extent: tuple[float, float, float, float] = (-0.5, 4.5, -0.3, 0.9)
 
-    def draw(self, x: Any) -> list[FakeShape]:
+    def draw(self, x: Any) -> list[Shape]:
         left = 1.0 - np.cos(float(x[0]))
         corners = np.array([[0.0, 0.0], [0.5, 0.0], [0.5, 0.4], [0.0, 0.4]]) + np.array([left, 0.0])
         shapes = [
-            FakeShape("polyline", np.array([[-0.5, 0.0], [4.5, 0.0]]), color="#777777", width=2.0),
-            FakeShape("polygon", corners, color="#56B4E9", width=1.0),
+            Shape("polyline", np.array([[-0.5, 0.0], [4.5, 0.0]]), color="#777777", width=2.0),
+            Shape("polygon", corners, color="#56B4E9", width=1.0),
         ]
         if float(x[2]) > 0:
-            shapes.append(FakeShape("polyline", np.array([[left, 0.2], [left - 0.3, 0.2]]), color="#D55E00"))
+            shapes.append(Shape("polyline", np.array([[left, 0.2], [left - 0.3, 0.2]]), color="#D55E00"))
         return shapes
 
-    def panels(self, plan: Any) -> list[FakePanel]:
+    def panels(self, plan: Any) -> list[Panel]:
         return super().panels(plan) * 2
 
 

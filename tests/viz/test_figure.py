@@ -3,7 +3,8 @@ import sys
 import numpy as np
 import pytest
 
-from helpers.fake_scenario import FakePanel, FakeScenario, FakeSlider, fake_plan
+from helpers.fake_scenario import FakeScenario, FakeSlider, fake_plan
+from optdyn.systems._scenario import Panel
 
 pytest.importorskip("matplotlib")
 
@@ -63,14 +64,19 @@ def test_pyplot_is_not_involved(tmp_path):
 
 
 def test_limits_are_dashed_lines(axes):
-    panel = FakePanel("Angle", "rad", TIMES, {"elbow": np.sin(TIMES)}, limits=(-1.5, 1.5))
+    panel = Panel("Angle", "rad", TIMES, {"elbow": np.sin(TIMES)}, limits=(-1.5, 1.5))
     draw_panel(axes, panel)
     assert [line.get_ydata()[0] for line in limit_lines(axes)] == [-1.5, 1.5]
     assert axes.get_ylim()[0] < -1.5 < 1.5 < axes.get_ylim()[1]
 
 
+def test_a_goal_is_not_called_a_limit(axes):
+    draw_panel(axes, Panel("Angle", "rad", TIMES, {"elbow": np.sin(TIMES)}, goals=(1.0,)))
+    assert axes.get_legend_handles_labels()[1] == ["elbow", "goal"]
+
+
 def test_a_limit_far_away_is_named_and_does_not_flatten_the_curve(axes):
-    panel = FakePanel("Angle", "rad", TIMES, {"elbow": np.sin(TIMES)}, limits=(1e3, np.inf))
+    panel = Panel("Angle", "rad", TIMES, {"elbow": np.sin(TIMES)}, limits=(1e3, np.inf))
     draw_panel(axes, panel)
     assert limit_lines(axes) == []
     assert axes.get_ylim()[1] < 2.0
@@ -79,7 +85,7 @@ def test_a_limit_far_away_is_named_and_does_not_flatten_the_curve(axes):
 
 @pytest.mark.parametrize("times", [TIMES, TIMES[:-1]], ids=["with the end", "without the end"])
 def test_a_step_is_held_to_the_end_of_its_interval(axes, times):
-    panel = FakePanel("Control", "N", times, {"force": np.arange(10.0)}, kind="step")
+    panel = Panel("Control", "N", times, {"force": np.arange(10.0)}, kind="step")
     draw_panel(axes, panel)
     (line,) = axes.lines
     np.testing.assert_allclose(line.get_xdata(), TIMES)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from helpers.fake_scenario import FakeScenario, FakeShape, FakeSlider, fake_plan
+from helpers.fake_scenario import FakeScenario, FakeSlider, fake_plan
+from optdyn.systems._scenario import Shape
 from optdyn.viz._motion import Motion, record_motion
 
 
@@ -40,14 +41,14 @@ def test_shapes_that_come_and_go_are_not_followed():
 
 def test_a_labelled_tip_wins():
     def frame(x):
-        line = FakeShape("polyline", np.array([[0.0, 0.0], [x, 1.0]]))
-        return [FakeShape("disc", np.array([[x, 5.0]]), radius=0.1, label="tip"), line]
+        line = Shape("polyline", np.array([[0.0, 0.0], [x, 1.0]]))
+        return [Shape("disc", np.array([[x, 5.0]]), radius=0.1, label="tip"), line]
 
     np.testing.assert_array_equal(make([frame(0.0), frame(2.0)]).tip, [[0.0, 5.0], [2.0, 5.0]])
 
 
 def test_nothing_moves_means_no_tip():
-    shape = FakeShape("disc", np.zeros((1, 2)), radius=1.0)
+    shape = Shape("disc", np.zeros((1, 2)), radius=1.0)
     assert np.isnan(make([[shape], [shape]]).tip).all()
 
 

@@ -163,7 +163,7 @@ def _panels(plan: Plan, limits: bool) -> list[Panel]:
     times = STEP * np.arange(len(states))
     q, v = states[:, 2:], (states[:, 2:] - states[:, :2]) / STEP
     panels = [
-        Panel("Shoulder angle", "rad", times, {"shoulder": q[:, 0]}, (np.pi,)),
+        Panel("Shoulder angle", "rad", times, {"shoulder": q[:, 0]}, goals=(np.pi,)),
         Panel("Elbow angle", "rad", times, {"elbow": q[:, 1]}, (-LIMIT, LIMIT) if limits else ()),
         Panel("Joint velocities", "rad/s", times, {"shoulder": v[:, 0], "elbow": v[:, 1]}),
         Panel("Motor impulse per step", "N m s", times[:-1], {"elbow motor": controls[:, 0]}, kind="step"),

@@ -167,7 +167,7 @@ def _panels(plan: Plan, friction: float) -> list[Panel]:
     q, v = states[:, 2:], (states[:, 2:] - states[:, :2]) / STEP
     panels = [
         Panel("Cart", "m", times, {"cart": q[:, 0]}, (0.0,)),
-        Panel("Pole angle", "rad", times, {"pole": q[:, 1]}, (np.pi,)),
+        Panel("Pole angle", "rad", times, {"pole": q[:, 1]}, goals=(np.pi,)),
         Panel("Velocities", "m/s, rad/s", times, {"cart": v[:, 0], "pole": v[:, 1]}),
         Panel("Impulse on the cart per step", "N s", times[:-1], {"motor": controls[:, 0]}, kind="step"),
     ]

@@ -29,7 +29,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves over time that belong in one chart, with the limits that apply to them."""
+    """Curves over time that belong in one chart, with the limits that apply to them and their goals."""
 
     title: str
     unit: str
@@ -37,6 +37,7 @@ class Panel:
     series: dict[str, np.ndarray]
     limits: tuple[float, ...] = ()
     kind: Literal["line", "step"] = "line"
+    goals: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

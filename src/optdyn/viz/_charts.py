@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from optdyn.viz._style import COLORS, FAINT, INK, LIMIT, TICK_SIZE, legend_above, style_chart
+from optdyn.viz._style import COLORS, FAINT, GOAL, INK, LIMIT, TICK_SIZE, legend_above, style_chart
 
 # A limit this many spans of the data away would flatten the curve; it is named instead of drawn.
 _FAR = 4.0
 
 
 def draw_panel(axes: Axes, panel: Any, *, xlabel: str = "") -> None:
-    """Draw one panel: its series over time, its limits as dashed lines."""
+    """Draw one panel: its series over time, its limits and goals as dashed lines."""
     style_chart(axes, title=panel.title, ylabel=f"[{panel.unit}]" if panel.unit else "", xlabel=xlabel)
     times = np.asarray(panel.times, dtype=float)
     for color, (name, values) in zip(_cycle(len(panel.series)), panel.series.items(), strict=True):
@@ -24,7 +24,7 @@ def draw_panel(axes: Axes, panel: Any, *, xlabel: str = "") -> None:
             axes.plot(times[: y.size], y, color=color, linewidth=1.7, label=name)
     far = _draw_limits(axes, panel)
     if far:
-        text = "limits outside this view: " + ", ".join(f"{value:.4g}" for value in far)
+        text = "outside this view: " + ", ".join(f"{value:.4g}" for value in far)
         box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
         axes.text(
             0.99, 0.04, text, transform=axes.transAxes, ha="right", fontsize=TICK_SIZE, color=LIMIT, bbox=box
@@ -77,22 +77,23 @@ def _draw_history(axes: Axes, values: np.ndarray, color: str) -> None:
 
 
 def _draw_limits(axes: Axes, panel: Any) -> list[float]:
-    """Draw the limits that lie near the data; returns the others."""
+    """Draw the limits and goals that lie near the data; returns the others."""
     data = [np.asarray(values, dtype=float).ravel() for values in panel.series.values()]
     finite = np.concatenate(data) if data else np.zeros(0)
     finite = finite[np.isfinite(finite)]
     low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
     reach = _FAR * max(high - low, abs(high), abs(low), 1e-9)
     far = []
-    label: str | None = "limit"
-    for limit in panel.limits:
-        if not np.isfinite(limit):
-            continue
-        if limit > high + reach or limit < low - reach:
-            far.append(float(limit))
-            continue
-        axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), label=label, zorder=1.9)
-        label = None
+    for values, name, color in ((panel.limits, "limit", LIMIT), (panel.goals, "goal", GOAL)):
+        label: str | None = name
+        for value in values:
+            if not np.isfinite(value):
+                continue
+            if value > high + reach or value < low - reach:
+                far.append(float(value))
+                continue
+            axes.axhline(value, color=color, linewidth=1.2, linestyle=(0, (5, 3)), label=label, zorder=1.9)
+            label = None
     return far
 
 

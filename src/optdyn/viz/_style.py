@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 # The palette of Okabe and Ito without its yellow, which is too pale on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 LIMIT = "#B22222"
+GOAL = "#2E7D32"
 INK = "#222222"
 FAINT = "#9A9A9A"
 GRID = "#E6E6E6"
