@@ -116,7 +116,7 @@ def random_steps(rng, count):
 def test_ten_thousand_random_steps(rng):
     x, u = random_steps(rng, 10_000)
     # One after the other: a batch would go on until its hardest member is solved.
-    batch = eqx.filter_jit(lambda x, u: jax.lax.map(lambda xu: DYNAMICS.advance(*xu, T), (x, u)))
+    batch = eqx.filter_jit(lambda x, u: jax.lax.map(lambda xu: DYNAMICS.advance(xu[0], xu[1], T), (x, u)))
     x_next, info = jax.tree.map(np.asarray, batch(x, u))
     solved = np.asarray(info.result == od.RESULTS.successful)
     assert solved.mean() >= 0.9999

@@ -50,7 +50,9 @@ def evaluate_without_products(jaxpr, *operands: Array) -> list[Array]:
         inputs = [read(var) for var in equation.invars]
         primitive, params = equation.primitive, dict(equation.params)
         if primitive is jax.lax.dot_general_p:
-            outputs = [_sum_of_products(*inputs, params["dimension_numbers"], equation.outvars[0].aval.dtype)]
+            left, right = inputs
+            dtype = equation.outvars[0].aval.dtype
+            outputs = [_sum_of_products(left, right, params["dimension_numbers"], dtype)]
         elif primitive.name == "optdyn_kernel":
             inner = partial(evaluate_without_products, params["jaxpr"])
             outputs = params["mode"].one_after_the_other(inner, len(params["jaxpr"].constvars), *inputs)

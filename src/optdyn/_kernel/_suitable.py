@@ -66,4 +66,4 @@ def _is_update_of_one_slice(equation) -> bool:
 
 def word_type():
     """Unsigned integers that hold every number of a computation."""
-    return jnp.uint64 if jax.config.jax_enable_x64 else jnp.uint32
+    return jnp.uint64 if jnp.result_type(float).itemsize == 8 else jnp.uint32
