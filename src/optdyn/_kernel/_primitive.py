@@ -131,7 +131,7 @@ def _jvp(primals, tangents, **params):
 
 
 def _lower_for_cpu(context, *operands, **params):
-    wanted = os.environ.get("OPTDYN_SINGLE_KERNEL") != "0" and is_suitable(params["jaxpr"])
+    wanted = os.getenv("OPTDYN_SINGLE_KERNEL") != "0" and is_suitable(params["jaxpr"])
     fn = partial(_in_kernel if wanted else _as_usual, **params)
     return mlir.lower_fun(fn, multiple_results=True)(context, *operands)
 
