@@ -106,6 +106,9 @@ def test_can_be_switched_off(monkeypatch):
         ("ij,ij->", (2, 3), (2, 3)),
         ("i,j->ij", (2,), (3,)),
         ("abcd,cdab->ab", (2, 3, 4, 5), (4, 5, 2, 3)),
+        ("ij,jk->ik", (30, 20), (20, 25)),
+        ("bij,bkj->bik", (7, 30, 20), (7, 25, 20)),
+        ("bi,bi->b", (0, 3), (0, 3)),
     ],
 )
 def test_matrix_products_of_any_layout(spec, left, right):

@@ -1,5 +1,6 @@
 """Computations rewritten so that the emitter of single kernels takes them."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend import core
 
-from optdyn._kernel._suitable import word_type
+from optdyn._kernel._suitable import LARGEST_SUM, word_type
 from optdyn._typing import Array
 
 
@@ -78,13 +79,31 @@ def _rewritten(parameter):
 
 
 def _sum_of_products(left: Array, right: Array, dimension_numbers, dtype) -> Array:
-    """`jax.lax.dot_general` by broadcasting; the result's axes are batch, left, right."""
+    """`jax.lax.dot_general` by broadcasting, row by row where it is large; axes are batch, left, right."""
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
     left_free = [i for i in range(left.ndim) if i not in (*left_sum, *left_batch)]
     right_free = [i for i in range(right.ndim) if i not in (*right_sum, *right_batch)]
-    batch, num_sum = len(left_batch), len(left_sum)
-    left = left.astype(dtype).transpose(*left_batch, *left_free, *left_sum)
-    right = right.astype(dtype).transpose(*right_batch, *right_free, *right_sum)
-    left = jnp.expand_dims(left, range(batch + len(left_free), batch + len(left_free) + len(right_free)))
-    right = jnp.expand_dims(right, range(batch, batch + len(left_free)))
-    return jnp.sum(left * right, axis=tuple(range(left.ndim - num_sum, left.ndim)), dtype=dtype)
+
+    def arranged(a, *axes):
+        a = a.astype(dtype).transpose([i for group in axes for i in group])
+        return a.reshape([math.prod(a.shape[start:stop]) for start, stop in _ranges(axes)])
+
+    left_rows = arranged(left, left_batch, left_free, left_sum)
+    right_rows = arranged(right, right_batch, right_free, right_sum)
+    shape = [left.shape[i] for i in (*left_batch, *left_free)] + [right.shape[i] for i in right_free]
+    if left_rows.shape[1] * right_rows.size <= LARGEST_SUM:
+        out = jnp.sum(left_rows[:, :, None] * right_rows[:, None], axis=-1, dtype=dtype)
+    else:
+
+        def member(pair):
+            rows, matrix = pair
+            return jax.lax.map(lambda row: jnp.sum(row[None] * matrix, axis=-1, dtype=dtype), rows)
+
+        out = jax.lax.map(member, (left_rows, right_rows))
+    return out.reshape(shape)
+
+
+def _ranges(groups) -> list[tuple[int, int]]:
+    """(start, stop) of consecutive groups."""
+    stops = [sum(len(group) for group in groups[: i + 1]) for i in range(len(groups))]
+    return [(stop - len(group), stop) for stop, group in zip(stops, groups, strict=True)]

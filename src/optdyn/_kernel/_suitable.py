@@ -21,7 +21,7 @@ _SUPPORTED = frozenset(
 )
 # Larger ones keep the runtime's own kernels: sums and products are library calls from some size on, which
 # cannot be part of a kernel, and elementwise operations may use several threads.
-_LARGEST_SUM = 3000
+LARGEST_SUM = 4000
 _LARGEST_ARRAY = 2**18
 
 
@@ -33,7 +33,7 @@ def is_suitable(jaxpr) -> bool:
             return False
         if max((var.aval.size for var in (*equation.invars, *equation.outvars)), default=0) > _LARGEST_ARRAY:
             return False
-        if _terms(equation) > _LARGEST_SUM:
+        if _terms(equation) > LARGEST_SUM:
             return False
         if not all(is_suitable(inner) for inner in core.jaxprs_in_params(equation.params)):
             return False
@@ -46,14 +46,13 @@ def _is_number(aval) -> bool:
 
 
 def _terms(equation) -> int:
-    """How many numbers a reduction or a matrix product adds up."""
+    """How many numbers one operation adds up: a reduction, or a row of a matrix product."""
     if equation.primitive.name.startswith(("reduce_", "arg")):
         return equation.invars[0].aval.size
     if equation.primitive is not jax.lax.dot_general_p:
         return 0
-    left = equation.invars[0].aval
-    contracted = math.prod(left.shape[i] for i in equation.params["dimension_numbers"][0][0])
-    return equation.outvars[0].aval.size * contracted
+    right, (_, right_batch) = equation.invars[1].aval, equation.params["dimension_numbers"][1]
+    return right.size // max(math.prod(right.shape[i] for i in right_batch), 1)
 
 
 def _is_update_of_one_slice(equation) -> bool:

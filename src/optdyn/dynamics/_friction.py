@@ -20,7 +20,6 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import NonnegativeOrthant, ProductCone, SecondOrderCone
@@ -68,10 +67,22 @@ class Friction(eqx.Module):
         """One second-order cone of dimension 1 + dims[i] for each place."""
         return ProductCone(*(SecondOrderCone(1 + dim) for dim in self.dims))
 
-    @property
-    def heads(self) -> np.ndarray:
-        """Which entries of a vector of `cone` are first in their block (bool)."""
-        return np.concatenate([[True] + [False] * dim for dim in self.dims])
+    def join(self, heads: Array, tails: Array) -> Array:
+        """A vector of `cone` from the first entries of its blocks [n] and the others [sum(dims)]."""
+        parts, start = [], 0
+        for place, dim in enumerate(self.dims):
+            parts += [heads[place : place + 1], tails[start : start + dim]]
+            start += dim
+        return jnp.concatenate(parts)
+
+    def split(self, blocks: Array) -> tuple[Array, Array]:
+        """What `join` was given."""
+        heads, tails, start = [], [], 0
+        for dim in self.dims:
+            heads.append(blocks[start : start + 1])
+            tails.append(blocks[start + 1 : start + 1 + dim])
+            start += 1 + dim
+        return jnp.concatenate(heads), jnp.concatenate(tails)
 
 
 class FrictionalContactProblem(AbstractComplementarityProblem):
@@ -103,15 +114,13 @@ class FrictionalContactProblem(AbstractComplementarityProblem):
 
     def slack(self, w: PyTree, z: Array, theta: PyTree) -> Array:
         slip = self.friction.slip(w["q"], (w["q"] - theta["q1"]) / self.mechanics.h)
-        heads = self.friction.heads
-        blocks = jnp.zeros(heads.size, slip.dtype).at[heads].set(w["slip_speed"]).at[~heads].set(slip)
+        blocks = self.friction.join(w["slip_speed"], slip)
         return jnp.concatenate([self.mechanics.mechanism.gap(w["q"]), blocks])
 
     def impulses(self, z: Array) -> tuple[Array, Array, Array]:
         """(gap impulses [nc], largest friction impulses psi [n], friction impulses b [sum(dims)])."""
         nc = self.mechanics.mechanism.num_gaps
-        heads = self.friction.heads
-        return z[:nc], z[nc:][heads], z[nc:][~heads]
+        return z[:nc], *self.friction.split(z[nc:])
 
 
 class _Functions(eqx.Module):

@@ -16,9 +16,13 @@ import jax.numpy as jnp
 
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import AbstractCone
-from optdyn.interior_point import PrimalDualPoint
-from optdyn.interior_point._factorization import coarse_regularization, factor_general, factor_symmetric
-from optdyn.interior_point._newton_system import condensed_matrix
+from optdyn.interior_point import (
+    PrimalDualPoint,
+    coarse_regularization,
+    condensed_matrix,
+    factor_general,
+    factor_symmetric,
+)
 from optdyn.programs import AbstractSystem, Jacobian
 
 _REFINEMENT = 2

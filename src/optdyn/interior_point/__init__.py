@@ -1,5 +1,6 @@
 """The lower-level solver: path following to a point on the central path."""
 
+from optdyn.interior_point._factorization import coarse_regularization, factor_general, factor_symmetric
 from optdyn.interior_point._initialization import cold_start, warm_start
 from optdyn.interior_point._newton_system import NewtonSystem, condensed_matrix, newton_system
 from optdyn.interior_point._solver import InteriorPoint
@@ -13,8 +14,11 @@ __all__ = [
     "PrimalDualPoint",
     "Record",
     "Violations",
+    "coarse_regularization",
     "cold_start",
     "condensed_matrix",
+    "factor_general",
+    "factor_symmetric",
     "newton_system",
     "warm_start",
 ]

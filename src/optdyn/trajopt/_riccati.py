@@ -6,7 +6,11 @@ import jax.numpy as jnp
 
 from optdyn._kernel import single_kernel
 from optdyn._typing import Array, Bool, Float
+from optdyn.interior_point import factor_symmetric
 from optdyn.trajopt._objective import StageExpansion
+
+# Up to this size a factorization that can be part of a CPU kernel, LAPACK's beyond.
+_OWN_FACTOR = 16
 
 
 class BackwardPass(eqx.Module):
@@ -61,11 +65,14 @@ def backward_pass(
 def solve_positive_definite(
     matrix: Float[Array, "n n"], rhs: Float[Array, "n k"]
 ) -> tuple[Float[Array, "n k"], Bool[Array, ""]]:
-    """`matrix^-1 rhs` by Cholesky, and whether there was a factor."""
+    """`matrix^-1 rhs` by a Cholesky factorization, and whether there was one."""
     if matrix.shape[0] == 0:
         return rhs, jnp.asarray(True)
     if matrix.shape[0] == 1:
         return rhs / matrix, matrix[0, 0] > 0
+    if matrix.shape[0] <= _OWN_FACTOR:
+        factor = factor_symmetric(matrix, matrix.shape[0], 0.0)
+        return jax.vmap(factor.solve, 1, 1)(rhs), factor.right_inertia & jnp.all(factor.pivots > 0)
     factor = jnp.linalg.cholesky(matrix)
     definite = jnp.all(jnp.isfinite(factor))
     half = jax.scipy.linalg.solve_triangular(factor, rhs, lower=True)
