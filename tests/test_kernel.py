@@ -1,5 +1,9 @@
 """One CPU kernel for a computation on small arrays: same numbers, and only where the compiler can."""
 
+import os
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -183,3 +187,39 @@ def test_map_inside_of_other_transformations():
     np.testing.assert_allclose(jax.grad(total)(X), jax.vmap(jax.grad(fn))(X), rtol=1e-12)
     np.testing.assert_allclose(jax.vmap(total)(X[None]), jnp.sum(jax.vmap(fn)(X))[None], rtol=1e-12)
     np.testing.assert_allclose(single_kernel(total, X), jnp.sum(jax.vmap(fn)(X)), rtol=1e-12)
+
+
+def test_without_jit():
+    with jax.disable_jit():
+        np.testing.assert_allclose(single_kernel(jnp.sin, X[0]), jnp.sin(X[0]))
+        np.testing.assert_allclose(map_in_kernel(jnp.sin, X), jnp.sin(X))
+
+
+def test_nan_is_found_where_it_arises():
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        jax.jit(lambda x: single_kernel(jnp.log, x))(-jnp.ones(2))
+
+
+def test_numbers_smaller_than_a_byte():
+    x = jnp.asarray([0, 1, 2, 7], jnp.int4)
+    np.testing.assert_array_equal(jax.jit(lambda x: single_kernel(jnp.flip, x))(x), x[::-1])
+
+
+def test_named_axis_of_a_batch():
+    centred = jax.vmap(lambda x: single_kernel(lambda x: x - jax.lax.pmean(x, "i"), x), axis_name="i")
+    np.testing.assert_allclose(jax.jit(centred)(X), X - X.mean(0, keepdims=True), rtol=1e-12)
+
+
+def test_batch_on_several_devices():
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from optdyn._kernel import single_kernel
+sharding = NamedSharding(Mesh(jax.devices(), ("i",)), PartitionSpec("i"))
+x = jax.device_put(jnp.ones((8, 3)), sharding)
+fn = lambda x: jax.lax.fori_loop(0, 4, lambda i, x: jnp.sin(jnp.ones((3, 3)) @ x) + i, x)
+out = jax.jit(jax.vmap(lambda x: single_kernel(fn, x)))(x)
+np.testing.assert_allclose(out, jax.vmap(fn)(x), rtol=1e-4)
+"""
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", code], env=os.environ | flags, check=True)

@@ -63,6 +63,9 @@ class _Mode(enum.Enum):
         return jax.lax.map(lambda inputs: fn(*consts, *inputs), stacks)
 
 
+# JAX's own switches under which nothing may be compiled as a whole.
+_OPERATION_BY_OPERATION = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")
+
 _primitive = core.Primitive("optdyn_kernel")
 _primitive.multiple_results = True
 
@@ -78,7 +81,9 @@ def _bind(mode: _Mode, fn: Callable, args: PyTree) -> PyTree:
     if mode is _Mode.mapped:
         one = [jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for leaf in leaves]
     closed, shapes = jax.make_jaxpr(flat, return_shape=True)(*one)
-    out = _primitive.bind(*closed.consts, *leaves, jaxpr=closed.jaxpr, mode=mode)
+    # Callbacks and named axes belong to the surrounding computation, which does not see into a primitive.
+    bind = _as_usual if closed.effects else _primitive.bind
+    out = bind(*closed.consts, *leaves, jaxpr=closed.jaxpr, mode=mode)
     return jax.tree.unflatten(jax.tree.structure(shapes), out)
 
 
@@ -108,6 +113,8 @@ def _in_kernel(*operands, jaxpr, mode: _Mode) -> list[Array]:
 
 @_primitive.def_impl
 def _run(*operands, **params):
+    if any(getattr(jax.config, switch) for switch in _OPERATION_BY_OPERATION):
+        return _as_usual(*operands, **params)  # operation by operation, as these switches ask for
     return jax.jit(partial(_primitive.bind, **params))(*operands)
 
 
@@ -132,8 +139,17 @@ def _jvp(primals, tangents, **params):
 
 def _lower_for_cpu(context, *operands, **params):
     wanted = os.getenv("OPTDYN_SINGLE_KERNEL") != "0" and is_suitable(params["jaxpr"])
+    wanted = wanted and _on_one_device(context.module_context.axis_context)
     fn = partial(_in_kernel if wanted else _as_usual, **params)
     return mlir.lower_fun(fn, multiple_results=True)(context, *operands)
+
+
+def _on_one_device(axis_context) -> bool:
+    """Whether no partitioner will put communication between devices into the kernel."""
+    mesh = getattr(axis_context, "mesh", None)
+    if mesh is None:
+        return getattr(axis_context, "num_devices", 1) in (None, 1)
+    return mesh.size == 1 or set(mesh.axis_names) == set(axis_context.manual_axes)
 
 
 def _lower(context, *operands, **params):

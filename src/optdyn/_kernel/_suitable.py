@@ -42,7 +42,14 @@ def is_suitable(jaxpr) -> bool:
 
 def _is_number(aval) -> bool:
     real = any(jnp.issubdtype(aval.dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_))
-    return real and jnp.dtype(aval.dtype).itemsize <= jnp.dtype(word_type()).itemsize
+    return real and 8 <= _bits(aval.dtype) <= _bits(word_type())
+
+
+def _bits(dtype) -> int:
+    """Size of a number; some types are smaller than a byte."""
+    if jnp.issubdtype(dtype, jnp.bool_):
+        return 8
+    return (jnp.finfo if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo)(dtype).bits
 
 
 def _terms(equation) -> int:
