@@ -17,6 +17,7 @@ from functools import partial
 
 import equinox as eqx
 import jax
+import numpy as np
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend import core
 from jax.interpreters import ad, batching, mlir
@@ -71,7 +72,7 @@ _primitive.multiple_results = True
 
 
 def _bind(mode: _Mode, fn: Callable, args: PyTree) -> PyTree:
-    arrays, rest = eqx.partition(args, eqx.is_array)
+    arrays, rest = eqx.partition(args, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, np.ndarray))
     leaves, structure = jax.tree.flatten(arrays)
 
     def flat(*leaves):

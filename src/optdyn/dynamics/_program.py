@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from optdyn._kernel import single_kernel
 from optdyn._results import RESULTS
 from optdyn._tree import TracedFunction, stop_gradient, trace_function, tree_where
 from optdyn._typing import Array, PyTree
@@ -80,10 +81,13 @@ class ProgramDynamics(AbstractDynamics):
         return self._next(x, u, t, path.point)
 
     def advance(self, x, u, t, warm=None):
-        system, w = self._bind(x, u, t)
-        path = self._solve(system, w, warm, self.solver)
-        info = self._info(path, self._outputs(x, u, t, path.point))
-        return self._next(x, u, t, path.point), info
+        def solve(x, u, t, warm):
+            system, w = self._bind(x, u, t)
+            path = self._solve(system, w, warm, self.solver)
+            info = self._info(path, self._outputs(x, u, t, path.point))
+            return self._next(x, u, t, path.point), info
+
+        return single_kernel(solve, x, u, t, warm)
 
     def first_guess(self, x, u, t):
         return stop_gradient(cold_start(*self._bind(x, u, t)))
