@@ -140,7 +140,7 @@ def build(variant: str, settings: Settings) -> Scenario:
             smoothing=smoothing,
         ),
         dt=STEP,
-        extent=(-1.3, 1.3, -0.8, 0.8),
+        extent=(-2.0, 2.0, -0.8, 0.8),
         goal_error=_goal_error,
         draw=_draw,
         panels=lambda plan: _panels(plan, friction),
@@ -153,7 +153,7 @@ def _draw(x) -> list[Shape]:
     tip = hinge + LENGTH * np.array([np.sin(angle), -np.cos(angle)])
     box = hinge + np.array([[-0.16, -0.08], [0.16, -0.08], [0.16, 0.08], [-0.16, 0.08]])
     return [
-        Shape("polyline", np.array([[-1.3, -0.08], [1.3, -0.08]]), color="#9AA0A6", width=2.0, label="rail"),
+        Shape("polyline", np.array([[-2.0, -0.08], [2.0, -0.08]]), color="#9AA0A6", width=2.0, label="rail"),
         Shape("polygon", box, color="#0072B2", width=1.0, label="cart"),
         Shape("polyline", np.stack([hinge, tip]), color="#D55E00", width=5.0, label="pole"),
         Shape("disc", hinge[None], radius=0.025, color="#222222", width=1.0),
