@@ -115,7 +115,12 @@ def build(variant: str, settings: Settings) -> Scenario:
     )
     # The smoothing ends close to the central path, and the penalties stay moderate: with large ones,
     # derivatives that do not belong to the simulated impacts no longer lower the merit.
-    smoothing = Continuation(start=1e-2, end=3e-4, factor=0.7)
+    # The last smoothing is close to the simulated kappa of 1e-4: with 3e-4, derivatives and rollouts disagree
+    # so much at large penalties that one seed in forty never settled.
+    if variant.endswith("_paper"):
+        smoothing = Continuation(start=1e-2, end=1e-4, factor=0.75)
+    else:
+        smoothing = Continuation(start=1e-2, end=2e-4, factor=0.7)
     if settings.smoothing is not None:
         smoothing = Continuation(start=settings.smoothing, end=settings.smoothing)
     noise = np.random.default_rng(settings.seed).normal(size=(problem.horizon, 1))
