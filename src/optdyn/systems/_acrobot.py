@@ -113,10 +113,9 @@ def build(variant: str, settings: Settings) -> Scenario:
         terminal_cost=_terminal_cost,
         terminal_constraint=Equality(_distance_to_goal),
     )
-    # The smoothing ends close to the central path, and the penalties stay moderate: with large ones,
-    # derivatives that do not belong to the simulated impacts no longer lower the merit.
-    # The last smoothing is close to the simulated kappa of 1e-4: with 3e-4, derivatives and rollouts disagree
-    # so much at large penalties that one seed in forty never settled.
+    # The smoothing ends close to the simulated kappa of 1e-4, and the penalties stay moderate: with large
+    # ones, derivatives that do not belong to the simulated impacts no longer lower the merit. Ending at 3e-4,
+    # one seed in forty of the published form never settled.
     if variant.endswith("_paper"):
         smoothing = Continuation(start=1e-2, end=1e-4, factor=0.75)
     else:
