@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import optdyn as od
+from helpers.plans import check_panels, solve
 from optdyn.systems import ScenarioError, available, load
 
 VARIANTS = [(name, variant) for name, variants in available().items() for variant in variants]
@@ -102,22 +103,6 @@ def test_another_seed_compiles_nothing(compilations):
     second = solve(load("sliding_block", seed=1))
     assert compilations == []
     assert float(first.cost) != float(second.cost)
-
-
-def solve(scenario):
-    return od.optimize_trajectory(
-        scenario.problem, scenario.x0, scenario.controls, solver=scenario.solver, throw=False
-    )
-
-
-def check_panels(scenario, plan):
-    for panel in scenario.panels(plan):
-        assert panel.title
-        assert panel.unit
-        assert panel.series
-        for values in panel.series.values():
-            assert np.shape(values) == np.shape(panel.times)
-            assert np.isfinite(values).all()
 
 
 def check_sliding_block(variant):
