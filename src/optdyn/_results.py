@@ -42,19 +42,21 @@ class RESULTS(eqx.Enumeration):
     )
 
 
+RESULT_NAMES = (
+    "successful",
+    "max_steps_reached",
+    "infeasible",
+    "unbounded",
+    "nonfinite_input",
+    "nonfinite",
+    "singular",
+    "stalled",
+)
+
+
 def result_name(result) -> str:
     """Name of one concrete member, such as `"successful"` (for reports and JSON)."""
-    names = (
-        "successful",
-        "max_steps_reached",
-        "infeasible",
-        "unbounded",
-        "nonfinite_input",
-        "nonfinite",
-        "singular",
-        "stalled",
-    )
-    for name in names:
+    for name in RESULT_NAMES:
         if bool(result == getattr(RESULTS, name)):
             return name
     raise ValueError("result_name() takes one concrete member of RESULTS")

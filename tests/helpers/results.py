@@ -4,23 +4,13 @@ import jax
 import numpy as np
 
 from optdyn import RESULTS
-
-MEMBERS = (
-    "successful",
-    "max_steps_reached",
-    "infeasible",
-    "unbounded",
-    "nonfinite_input",
-    "nonfinite",
-    "singular",
-    "stalled",
-)
+from optdyn._results import RESULT_NAMES
 
 
 def names(result):
     """Names of a batch of results (or of one, as a list of length 1)."""
     found = None
-    for name in MEMBERS:
+    for name in RESULT_NAMES:
         equal = np.atleast_1d(np.asarray(result == getattr(RESULTS, name)))
         found = np.full(equal.shape, "", dtype=object) if found is None else found
         found[equal] = name

@@ -16,7 +16,7 @@ _SUPPORTED = frozenset(
     population_count pow real reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum rem reshape
     rev round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh slice split
     sqrt square squeeze stack stop_gradient sub tan tanh transpose unstack xor closed_call cond core_call
-    custom_jvp_call custom_vjp_call jit pjit remat scan optdyn_kernel while
+    custom_jvp_call custom_vjp_call jit pjit scan optdyn_kernel while
     """.split()
 )
 # Larger ones keep the runtime's own kernels: sums and products are library calls from some size on, which
@@ -26,6 +26,7 @@ _LARGEST_ARRAY = 2**18
 
 
 def is_suitable(jaxpr) -> bool:
+    """Whether every operation of a jaxpr, inner ones included, can be part of a kernel."""
     if not all(_is_number(var.aval) for var in (*jaxpr.constvars, *jaxpr.invars)):
         return False
     for equation in jaxpr.eqns:

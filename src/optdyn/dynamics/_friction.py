@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import NonnegativeOrthant, ProductCone, SecondOrderCone
-from optdyn.dynamics._mechanics import DiscreteMechanics, Mechanism
+from optdyn.dynamics._mechanics import DiscreteMechanics, Mechanism, discretized
 from optdyn.dynamics._program import ProgramDynamics
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractComplementarityProblem
@@ -176,20 +176,14 @@ def frictional_dynamics(
     Raises:
         ValueError: for an argument out of range.
     """
-    if not h > 0:
-        raise ValueError(f"h must be positive, got {h}")
-    if input_units not in ("impulse", "force"):
-        raise ValueError(f"input_units must be 'impulse' or 'force', got {input_units!r}")
-    if form not in ("variational", "paper_compat"):
-        raise ValueError(f"form must be 'variational' or 'paper_compat', got {form!r}")
     if contact_at not in ("end", "start"):
         raise ValueError(f"contact_at must be 'end' or 'start', got {contact_at!r}")
-    mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
+    mechanics, unit = discretized(mechanism, h, input_units, form)
     cone = ProductCone(NonnegativeOrthant(mechanism.num_gaps), friction.cone)
     problem = FrictionalContactProblem(
         mechanics=mechanics, friction=friction, cone=cone, contact_at=contact_at
     )
-    functions = _Functions(problem, 1.0 if input_units == "impulse" else float(h))
+    functions = _Functions(problem, unit)
     return ProgramDynamics(
         problem,
         parameters=functions.parameters,

@@ -148,6 +148,24 @@ class ImpactProblem(AbstractComplementarityProblem):
         return self.mechanics.mechanism.gap(w)
 
 
+def discretized(
+    mechanism: Mechanism, h: float, input_units: str, form: Literal["variational", "paper_compat"]
+) -> tuple[DiscreteMechanics, float]:
+    """The step of a mechanism, and the impulse per unit of input.
+
+    Raises:
+        ValueError: for an argument out of range.
+    """
+    if not h > 0:
+        raise ValueError(f"h must be positive, got {h}")
+    if input_units not in ("impulse", "force"):
+        raise ValueError(f"input_units must be 'impulse' or 'force', got {input_units!r}")
+    if form not in ("variational", "paper_compat"):
+        raise ValueError(f"form must be 'variational' or 'paper_compat', got {form!r}")
+    mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
+    return mechanics, 1.0 if input_units == "impulse" else float(h)
+
+
 def mechanical_dynamics(
     mechanism: Mechanism,
     h: float,
@@ -170,17 +188,11 @@ def mechanical_dynamics(
         solver: as in `ProgramDynamics`.
         smoothing: as in `ProgramDynamics`.
     """
-    if not h > 0:
-        raise ValueError(f"h must be positive, got {h}")
-    if input_units not in ("impulse", "force"):
-        raise ValueError(f"input_units must be 'impulse' or 'force', got {input_units!r}")
-    if form not in ("variational", "paper_compat"):
-        raise ValueError(f"form must be 'variational' or 'paper_compat', got {form!r}")
     nq = mechanism.num_positions
-    mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
+    mechanics, unit = discretized(mechanism, h, input_units, form)
     return ProgramDynamics(
         ImpactProblem(mechanics=mechanics, cone=NonnegativeOrthant(mechanism.num_gaps)),
-        parameters=_StepParameters(mechanics, 1.0 if input_units == "impulse" else float(h)),
+        parameters=_StepParameters(mechanics, unit),
         guess=_LastPositions(nq),
         next_state=_NextPositions(nq),
         outputs=_impulses,

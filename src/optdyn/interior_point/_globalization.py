@@ -42,6 +42,11 @@ def measures(v: Violations) -> Float[Array, " 2"]:
     return jnp.stack([jnp.maximum(v.equations, v.slack), v.complementarity])
 
 
+def within_tolerance(measured: Float[Array, " 2"], central_path: Array, tol: float) -> Bool[Array, ""]:
+    """Whether both measures are small enough for a point on the central path."""
+    return (measured[0] <= tol) & (measured[1] <= jnp.minimum(tol, 1e-3 * central_path))
+
+
 def advance(point: PrimalDualPoint, step: Direction, step_length: Array) -> PrimalDualPoint:
     """`point + step_length * step`."""
     return PrimalDualPoint(
@@ -72,7 +77,7 @@ def line_search(
         measured = measures(v)
         improves = jnp.any(measured[None] < (1 - _SUFFICIENT * alpha) * state.filter, axis=-1)
         # Within tolerance there may be nothing left to improve but rounding.
-        within = (measured[0] <= tol) & (measured[1] <= jnp.minimum(tol, 1e-3 * central_path))
+        within = within_tolerance(measured, central_path, tol)
         good = jnp.all(improves) | within | convexified
         return Trial(new, E, S, v, alpha, good & jnp.all(jnp.isfinite(measured)))
 

@@ -9,7 +9,7 @@ from optdyn._results import RESULTS
 from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
-from optdyn.interior_point._globalization import advance, line_search, measures
+from optdyn.interior_point._globalization import advance, line_search, measures, within_tolerance
 from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap_if_blocked
 from optdyn.interior_point._newton_system import newton_system
 from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, first_record
@@ -210,9 +210,8 @@ class InteriorPoint(eqx.Module):
         state = self.init(system, start)
         if system.symmetric:
             return state
-        residual, complementarity = measures(state.violations)
         tol, kappa = self._by_dtype("residual_tol", start.w.dtype), self._kappa(start.w.dtype)
-        solved = (residual <= tol) & (complementarity <= jnp.minimum(tol, 1e-3 * kappa))
+        solved = within_tolerance(measures(state.violations), kappa, tol)
         return eqx.tree_at(lambda s: s.done, state, state.done | solved)
 
     def unsolved(self, system: AbstractSystem, start: PrimalDualPoint) -> PathPoint:
