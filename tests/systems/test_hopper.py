@@ -1,4 +1,4 @@
-"""Hopper: the laws on random steps, derivatives, the stage that chooses the first state, gaits."""
+"""Hopper: the laws on random steps, derivatives, gaits with a free first state."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from reference import hopper as reference
 
 H, KAPPA = hopper.STEP, hopper.CENTRAL_PATH
 T = jnp.asarray(1)
-DYNAMICS = {paper: hopper.hopping(paper, smoothing=None) for paper in (False, True)}
+DYNAMICS = {paper: hopper.dynamics(paper, smoothing=None) for paper in (False, True)}
 
 
 def check_laws(x, u, x_next, outputs, paper):
@@ -83,17 +83,6 @@ def test_derivatives_against_differences(mode):
     assert relative_error(local.B, difference_B) <= 1e-5
 
 
-@pytest.mark.slow
-def test_stage_zero_chooses_the_first_state_and_the_others_carry_it():
-    dynamics = hopper.dynamics()
-    x, u = jnp.arange(16.0) / 20, jnp.asarray([0.0, 0.6, 0.1, 0.5, 0.01, 0.61, 0.1, 0.5])
-    chosen = dynamics.step(x, u, jnp.asarray(0))
-    np.testing.assert_array_equal(chosen, np.tile(u, 2))
-    moved = dynamics.step(chosen, u.at[2:].set(7), T)
-    np.testing.assert_allclose(moved[:8], DYNAMICS[False].step(chosen[:8], u[:2], T), atol=1e-9)
-    np.testing.assert_array_equal(moved[8:], chosen[8:])
-
-
 # Largest cost (5 percent above the best known) and median number of inner iterations over ten seeds.
 BOUNDS = {
     "gait_1": (3.683, 26),
@@ -120,9 +109,9 @@ def test_every_gait_for_ten_seeds(variant):
         assert scenario.goal_error(plan) <= 5e-3, label
         assert plan.cost <= cost, label
         assert np.all(np.asarray(plan.step_info.result == od.RESULTS.successful)), label
-        states, controls = np.asarray(plan.states)[1:], np.asarray(plan.controls)[1:, :2]
-        outputs = {name: value[1:] for name, value in plan.step_info.outputs.items()}
-        check_laws(states[:-1, :8], controls, states[1:, :8], outputs, variant.endswith("_paper"))
+        states, controls = np.asarray(plan.states), np.asarray(plan.controls)
+        check_laws(states[:-1], controls, states[1:], plan.step_info.outputs, variant.endswith("_paper"))
+        np.testing.assert_array_equal(states[0], [*hopper.START, *plan.parameters])
     check_panels(scenario, plans[-1])
     check_pictures(scenario, plans[-1])
     assert np.median([int(plan.stats.inner_iterations) for plan in plans]) <= iterations

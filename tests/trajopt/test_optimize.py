@@ -218,7 +218,7 @@ def test_inequality_and_its_multiplier():
     plan = optimize(problem, [0.0], np.zeros((3, 1)), solver=solver)
     assert od.result_name(plan.result) == "successful"
     np.testing.assert_allclose(plan.controls, 1, atol=1e-6)
-    np.testing.assert_allclose(plan.stats.multipliers.dual_stage, [[1, 0]] * 3, atol=1e-5)
+    np.testing.assert_allclose(plan.stats.multipliers.dual.stage, [[1, 0]] * 3, atol=1e-5)
 
 
 def test_constraints_that_cannot_hold():

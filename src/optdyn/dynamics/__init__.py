@@ -12,6 +12,7 @@ from optdyn.dynamics._continuous import (
 from optdyn.dynamics._friction import Friction, FrictionalContactProblem, Motion, frictional_dynamics
 from optdyn.dynamics._mechanics import DiscreteMechanics, ImpactProblem, Mechanism, mechanical_dynamics
 from optdyn.dynamics._program import ProgramDynamics
+from optdyn.dynamics._space import StateSpace
 
 __all__ = [
     "RK4",
@@ -30,6 +31,7 @@ __all__ = [
     "Midpoint",
     "Motion",
     "ProgramDynamics",
+    "StateSpace",
     "StepInfo",
     "frictional_dynamics",
     "mechanical_dynamics",

@@ -1,6 +1,7 @@
 """What a trajectory optimizer needs to know of a system."""
 
 import abc
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 from optdyn._results import RESULTS
 from optdyn._tree import as_float_arrays, trace_function
 from optdyn._typing import Array, Float, Int, PyTree
+from optdyn.dynamics._space import StateSpace
 
 
 class StepInfo(eqx.Module):
@@ -30,18 +32,23 @@ class StepInfo(eqx.Module):
 
 
 class Linearization(eqx.Module):
-    """`x_next ~ x_next + A dx + B du`, and how its lower-level solve went."""
+    """`x_next ~ x_next + A dx + B du` in tangent coordinates, and how its lower-level solve went."""
 
-    A: Float[Array, "nx nx"]
-    B: Float[Array, "nx nu"]
+    A: Float[Array, "ndx ndx"]
+    B: Float[Array, "ndx nu"]
     info: StepInfo
 
 
 class AbstractDynamics(eqx.Module):
-    """`x_next = step(x, u, t)`, with t the index of the stage (an integer array)."""
+    """`x_next = step(x, u, t)`, with t the index of the stage (an integer array).
+
+    `state_space` tells which parts of a state are unit quaternions (default: none). Derivatives are in
+    tangent coordinates, ndx = `state_space.tangent_dim(state_dim)` of them.
+    """
 
     state_dim: eqx.AbstractVar[int]
     control_dim: eqx.AbstractVar[int]
+    state_space = StateSpace()
 
     @abc.abstractmethod
     def step(self, x: Float[Array, " nx"], u: Float[Array, " nu"], t: Int[Array, ""]) -> Float[Array, " nx"]:
@@ -49,8 +56,8 @@ class AbstractDynamics(eqx.Module):
 
     def linearize(
         self, x: Float[Array, " nx"], u: Float[Array, " nu"], t: Int[Array, ""]
-    ) -> tuple[Float[Array, " nx"], Float[Array, "nx nx"], Float[Array, "nx nu"]]:
-        """`(x_next, A, B)` with A = dx_next/dx, B = dx_next/du."""
+    ) -> tuple[Float[Array, " nx"], Float[Array, "ndx ndx"], Float[Array, "ndx nu"]]:
+        """`(x_next, A, B)` with A = dx_next/dx, B = dx_next/du, in tangent coordinates."""
         x_next, _ = self.advance(x, u, t)
         local = self.sensitivities(x, u, t)
         return x_next, local.A, local.B
@@ -67,7 +74,9 @@ class AbstractDynamics(eqx.Module):
         self, x: Array, u: Array, t: Array, warm: PyTree = None, smoothing=None
     ) -> Linearization:
         """A and B alone. `smoothing` overrides the kappa of the derivative where there is one."""
-        (A, B) = jax.jacfwd(self.step, argnums=(0, 1))(x, u, t)
+        A, B, _ = tangent_jacobians(
+            self.state_space, lambda x, u: (self.step(x, u, t), no_lower_level(x.dtype)), x, u
+        )
         return Linearization(A, B, no_lower_level(x.dtype))
 
     def traced(self, x: PyTree, u: PyTree, t: PyTree) -> "AbstractDynamics":
@@ -76,6 +85,20 @@ class AbstractDynamics(eqx.Module):
         The arguments tell shapes and types only (arrays or `jax.ShapeDtypeStruct`).
         """
         return self
+
+
+def tangent_jacobians(
+    space: StateSpace, step: Callable[[Array, Array], tuple[Array, PyTree]], x: Array, u: Array
+) -> tuple[Array, Array, PyTree]:
+    """`(A, B, aux)` of `step(x, u) -> (x_next, aux)` by forward mode, in tangent coordinates."""
+    n = space.tangent_dim(x.size)
+
+    def move(v):
+        x_next, aux = step(space.retract(x, v[:n]), u + v[n:])
+        return space.difference(x_next, jax.lax.stop_gradient(x_next)), aux
+
+    jacobian, aux = jax.jacfwd(move, has_aux=True)(jnp.zeros(n + u.size, x.dtype))
+    return jacobian[:, :n], jacobian[:, n:], aux
 
 
 def no_lower_level(dtype) -> StepInfo:
@@ -89,22 +112,29 @@ class DiscreteDynamics(AbstractDynamics):
     fn: PyTree
     state_dim: int = eqx.field(static=True)
     control_dim: int = eqx.field(static=True)
+    state_space: StateSpace
 
-    def __init__(self, fn, state_dim: int, control_dim: int):
-        check_dims(state_dim, control_dim)
+    def __init__(self, fn, state_dim: int, control_dim: int, state_space: StateSpace | None = None):
+        self.state_space = check_dims(state_dim, control_dim, state_space)
         self.fn, self.state_dim, self.control_dim = fn, state_dim, control_dim
 
     def step(self, x, u, t):
         return check_next_state(self.fn(x, u, t), x)
 
     def traced(self, x, u, t):
-        return DiscreteDynamics(trace_function(self.fn, x, u, t), self.state_dim, self.control_dim)
+        return eqx.tree_at(lambda d: d.fn, self, trace_function(self.fn, x, u, t))
 
 
-def check_dims(state_dim: int, control_dim: int) -> None:
-    """One clear error for dimensions that cannot be meant."""
+def check_dims(state_dim: int, control_dim: int, space: StateSpace | None = None) -> StateSpace:
+    """One clear error for dimensions that cannot be meant; returns the space (None: Euclidean)."""
     if state_dim < 1 or control_dim < 0:
         raise ValueError(f"state_dim must be >= 1 and control_dim >= 0, got {state_dim} and {control_dim}")
+    space = StateSpace() if space is None else space
+    if not isinstance(space, StateSpace):
+        raise TypeError(f"state_space must be a StateSpace, got {type(space).__name__}")
+    if space.quaternions and space.quaternions[-1] + 4 > state_dim:
+        raise ValueError(f"a quaternion at {space.quaternions[-1]} does not fit a state of size {state_dim}")
+    return space
 
 
 def check_next_state(x_next: Array, x: Array) -> Array:

@@ -15,6 +15,7 @@ from optdyn.dynamics._base import (
     StepInfo,
     check_dims,
     check_next_state,
+    tangent_jacobians,
 )
 
 
@@ -119,8 +120,7 @@ class ContinuousDynamics(AbstractDynamics):
         return self._advance(x, u, t)
 
     def sensitivities(self, x, u, t, warm=None, smoothing=None):
-        (A, B), info = jax.jacfwd(self._advance, argnums=(0, 1), has_aux=True)(x, u, t)
-        return Linearization(A, B, info)
+        return Linearization(*tangent_jacobians(self.state_space, lambda x, u: self._advance(x, u, t), x, u))
 
     def _advance(self, x, u, t):
         x_next, info = self.integrator.step(self.field, x, u, t, self.dt.astype(x.dtype))

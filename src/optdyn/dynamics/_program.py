@@ -11,6 +11,7 @@ from optdyn._results import RESULTS
 from optdyn._tree import TracedFunction, stop_gradient, trace_function, tree_where
 from optdyn._typing import Array, PyTree
 from optdyn.dynamics._base import AbstractDynamics, Linearization, StepInfo, check_dims, check_next_state
+from optdyn.dynamics._space import StateSpace
 from optdyn.implicit import ImplicitAdjoint, sensitivity, solve_system
 from optdyn.interior_point import InteriorPoint, PathPoint, PrimalDualPoint, cold_start, warm_start
 from optdyn.programs import AbstractProblem, AbstractSystem, ravel_primal
@@ -39,6 +40,7 @@ class ProgramDynamics(AbstractDynamics):
         solver: its `central_path` is the kappa at which the system is simulated.
         smoothing: kappa at which it is linearized (None: that of the solver).
         outputs: `(x, u, t, primal, cone_dual) -> dict` of arrays kept in `StepInfo.outputs`. Default: none.
+        state_space: where unit quaternions are in the state. Default: nowhere.
     """
 
     problem: AbstractProblem
@@ -50,6 +52,7 @@ class ProgramDynamics(AbstractDynamics):
     smoothing: Array | float | None
     state_dim: int = eqx.field(static=True)
     control_dim: int = eqx.field(static=True)
+    state_space: StateSpace
     replay: _Replay | None
 
     def __init__(
@@ -64,8 +67,9 @@ class ProgramDynamics(AbstractDynamics):
         solver: InteriorPoint | None = None,
         smoothing: float | Array | None = 1e-3,
         outputs: Callable | None = None,
+        state_space: StateSpace | None = None,
     ):
-        check_dims(state_dim, control_dim)
+        self.state_space = check_dims(state_dim, control_dim, state_space)
         self.problem, self.parameters, self.guess = problem, parameters, guess
         self.next_state = next_state
         self.outputs = _no_outputs if outputs is None else outputs
@@ -102,20 +106,26 @@ class ProgramDynamics(AbstractDynamics):
         point = stop_gradient(path.point)
         local = sensitivity(system, point, differentiable=False)
 
+        space = self.state_space
+        n = space.tangent_dim(x.size)
+        here = jax.lax.stop_gradient(self._next(x, u, t, point))
+
+        def residual(v):
+            return self._bind(space.retract(x, v[:n]), u + v[n:], t)[0].residual(point.w, point.z)
+
+        def move(v, point):
+            x_next = self._next(space.retract(x, v[:n]), u + v[n:], t, point)
+            return space.difference(x_next, here)
+
+        zero = jnp.zeros(n + u.size, x.dtype)
+
         def tangent(direction):
-            dx, du = direction[: x.size], direction[x.size :]
-
-            def residual(x, u):
-                return self._bind(x, u, t)[0].residual(point.w, point.z)
-
-            _, (E_dot, S_dot) = jax.jvp(residual, (x, u), (dx, du))
+            _, (E_dot, S_dot) = jax.jvp(residual, (zero,), (direction,))
             point_dot = local.forward(E_dot, S_dot)
-            return jax.jvp(
-                lambda x, u, point: self._next(x, u, t, point), (x, u, point), (dx, du, point_dot)
-            )[1]
+            return jax.jvp(move, (zero, point), (direction, point_dot))[1]
 
-        jacobian = jax.vmap(tangent, out_axes=-1)(jnp.eye(x.size + u.size, dtype=x.dtype))
-        return Linearization(jacobian[:, : x.size], jacobian[:, x.size :], self._info(path, {}))
+        jacobian = jax.vmap(tangent, out_axes=-1)(jnp.eye(zero.size, dtype=x.dtype))
+        return Linearization(jacobian[:, :n], jacobian[:, n:], self._info(path, {}))
 
     def traced(self, x, u, t):
         bind = trace_function(self._bind, x, u, t)

@@ -4,10 +4,8 @@ Parameters and costs: 'Trajectory Optimization with Optimization-Based Dynamics'
 code. q = (body x, z in m, pitch in rad, leg length in m); controls are impulses per step: pitch torque in
 N m s, leg force in N s. Body and foot touch the ground with friction, and the leg has hard limits.
 
-A gait begins where it likes and ends in the same posture further on. Stage 0 therefore moves nothing: its
-control is the first state of the gait (two configurations), which the state carries along to the last stage,
-where the two are compared. The state is (q_previous, q, first q_previous, first q) [16]; later stages use
-the first two of the eight controls.
+A gait begins where it likes and ends in the same posture further on: its second configuration is a parameter
+of the problem [4], the state is (q_previous, q) [8].
 """
 
 from functools import lru_cache, partial
@@ -39,7 +37,7 @@ LEG_DAMPING = 0.1  # N s / m
 FRICTION = 0.5  # body and foot
 GRAVITY = 9.81  # m / s^2
 STEP = 0.05  # s
-HORIZON = 21  # one stage to choose the first state, 20 steps
+HORIZON = 20
 LIMIT = 10.0  # N m s, N s
 TRAVEL = 0.5  # m
 CENTRAL_PATH = 1e-4  # N s m, and J
@@ -48,7 +46,6 @@ TARGET = np.array([0.5, 0.8, 0.0, 0.25])
 WEIGHT = np.array([1.0, 10.0, 1.0, 10.0])
 # Weights of the controls, and of the states on the way.
 GAITS = {"gait_1": (0.1, 0.1), "gait_2": (1.0, 1.0), "gait_3": (1e-3, 0.1)}
-IDLE = 1.0  # weight of the controls that a stage does not use; they are zero
 
 
 def _foot(q):
@@ -97,10 +94,10 @@ def _normal_impulse(motion, gap_impulse):
 
 
 @lru_cache(maxsize=8)
-def hopping(
+def dynamics(
     paper: bool = False, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
 ) -> ProgramDynamics:
-    """The hopper alone: state (q_previous, q) [8], two controls."""
+    """Time stepping of the hopper; `paper` selects the published form."""
     mechanism = Mechanism(
         kinetic_energy=_kinetic_energy,
         potential_energy=_potential_energy,
@@ -126,49 +123,10 @@ def hopping(
     )
 
 
-class _WithFirstState(eqx.Module):
-    """`hopping` with the first state carried along, and stage 0 to choose it."""
-
-    inner: ProgramDynamics
-
-    def parameters(self, x, u, t):
-        return self.inner.parameters(x[:8], u[:2] * (t > 0).astype(u.dtype), t)
-
-    def guess(self, x, u, t):
-        return self.inner.guess(x[:8], u[:2], t)
-
-    def next_state(self, x, u, t, w, z):
-        moved = jnp.concatenate([self.inner.next_state(x[:8], u[:2], t, w, z), x[8:]])
-        return jnp.where(t > 0, moved, jnp.concatenate([u, u]))
-
-    def outputs(self, x, u, t, w, z):
-        return self.inner.outputs(x[:8], u[:2], t, w, z)
-
-
-@lru_cache(maxsize=8)
-def dynamics(
-    paper: bool = False, central_path: float = CENTRAL_PATH, smoothing: float | None = 1e-3
-) -> ProgramDynamics:
-    """The hopper with its first state [16]; stage 0 sets it to the control [8]."""
-    inner = hopping(paper, central_path, smoothing)
-    functions = _WithFirstState(inner)
-    return ProgramDynamics(
-        inner.problem,
-        parameters=functions.parameters,
-        guess=functions.guess,
-        next_state=functions.next_state,
-        outputs=functions.outputs,
-        state_dim=16,
-        control_dim=8,
-        solver=inner.solver,
-        smoothing=inner.smoothing,
-    )
-
-
 def _distance(x):
     """Half the weighted square of the distance from the target."""
-    error = x[:8] - jnp.asarray(np.tile(TARGET, 2), x.dtype)
-    return jnp.sum(jnp.asarray(np.repeat(WEIGHT[None], 2, 0).ravel(), x.dtype) * error**2) / 2
+    error = x - jnp.asarray(np.tile(TARGET, 2), x.dtype)
+    return jnp.sum(jnp.asarray(np.tile(WEIGHT, 2), x.dtype) * error**2) / 2
 
 
 class Costs(eqx.Module):
@@ -177,39 +135,41 @@ class Costs(eqx.Module):
     control: Array
     state: Array
 
-    def stage_cost(self, x, u, t):
-        """The first state costs next to nothing; then controls, and states from the second step on."""
-        first = (0.1 * jnp.sum(u[:4] ** 2) + 1e-5 * jnp.sum(u[4:] ** 2)) / 2
-        effort = (self.control.astype(x.dtype) * jnp.sum(u[:2] ** 2) + IDLE * jnp.sum(u[2:] ** 2)) / 2
-        way = jnp.where(t > 1, self.state.astype(x.dtype) * _distance(x), 0)
-        return jnp.where(t > 0, effort + way, first + _distance(jnp.asarray(np.tile(START, 2), x.dtype)))
+    def stage_cost(self, x, u, t, p):
+        """Controls, and states from the second step on."""
+        way = jnp.where(t > 0, self.state.astype(x.dtype) * _distance(x), 0)
+        return self.control.astype(x.dtype) * jnp.sum(u**2) / 2 + way
 
 
-def _terminal_cost(x):
-    return jnp.sum((x[:8] - jnp.asarray(np.tile(TARGET, 2), x.dtype)) ** 2) / 2
+def _terminal_cost(x, p):
+    return jnp.sum((x - jnp.asarray(np.tile(TARGET, 2), x.dtype)) ** 2) / 2
 
 
-def _first_state(x, u, t):
-    """The first configuration is given, and the foot rests in the second."""
-    start = jnp.asarray(START, x.dtype)
-    rows = jnp.concatenate([u[:4] - start, _foot(u[4:]) - _foot(start)])
-    return jnp.where(t > 0, 0, rows)
+def _first_state(p):
+    return jnp.concatenate([jnp.asarray(START, p.dtype), p])
 
 
-def _beyond_limits(x, u, t):
-    return jnp.where(t > 0, jnp.abs(u[:2]) - LIMIT, -LIMIT)
+def _first_cost(p):
+    """Next to nothing for p; the rest is a constant of the published cost."""
+    start = jnp.asarray(START, p.dtype)
+    constant = 0.1 * jnp.sum(start**2) / 2 + _distance(jnp.concatenate([start, start]))
+    return 1e-5 * jnp.sum(p**2) / 2 + constant
 
 
-def _short_of_travel(x):
-    return TRAVEL - (x[:8] - x[8:])[np.array([0, 4])]
+def _foot_moves(p):
+    return _foot(p) - _foot(jnp.asarray(START, p.dtype))
 
 
-def _not_periodic(x):
-    return (x[:8] - x[8:])[np.array([1, 2, 3, 5, 6, 7])]
+def _short_of_travel(x, p):
+    return TRAVEL - (x - _first_state(p))[np.array([0, 4])]
+
+
+def _not_periodic(x, p):
+    return (x - _first_state(p))[np.array([1, 2, 3, 5, 6, 7])]
 
 
 def _goal_error(plan: Plan) -> float:
-    change = np.asarray(plan.states[-1][:8] - plan.states[-1][8:])
+    change = np.asarray(plan.states[-1] - plan.states[0])
     return float(max(np.abs(change[[1, 2, 3, 5, 6, 7]]).max(), (TRAVEL - change[[0, 4]]).max()))
 
 
@@ -220,11 +180,8 @@ def build(variant: str, settings: Settings) -> Scenario:
     central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
     smoothing = (3e-3 if paper else 1e-2) if settings.smoothing is None else settings.smoothing
     costs = Costs(jnp.asarray(control_weight, settings.dtype), jnp.asarray(state_weight, settings.dtype))
-    controls = np.zeros((HORIZON, 8))
-    controls[:, 1] = 0.5 * BODY_MASS * GRAVITY * STEP
-    controls[0] = np.tile(START, 2)
-    noise = 1e-3 * np.random.default_rng(settings.seed).normal(size=(HORIZON, 2))
-    controls[1:, :2] += noise[1:]
+    controls = 1e-3 * np.random.default_rng(settings.seed).normal(size=(HORIZON, 2))
+    controls[:, 1] += 0.5 * BODY_MASS * GRAVITY * STEP
     return Scenario(
         name="hopper",
         variant=variant,
@@ -234,10 +191,13 @@ def build(variant: str, settings: Settings) -> Scenario:
             horizon=HORIZON,
             stage_cost=costs.stage_cost,
             terminal_cost=_terminal_cost,
-            stage_constraint=(Equality(_first_state), Inequality(_beyond_limits)),
             terminal_constraint=(Inequality(_short_of_travel), Equality(_not_periodic)),
+            control_bounds=(-LIMIT, LIMIT),
+            initial_state=_first_state,
+            parameter_cost=_first_cost,
+            parameter_constraint=Equality(_foot_moves),
         ),
-        x0=jnp.asarray(np.tile(START, 4), settings.dtype),
+        x0=jnp.asarray(START, settings.dtype),
         controls=jnp.asarray(controls, settings.dtype),
         solver=AugmentedLagrangian(
             ILQR(max_iterations=20, cost_tol=1e-2),

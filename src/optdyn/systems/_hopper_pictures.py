@@ -21,9 +21,9 @@ def draw(x, body: float, foot: float) -> list[Shape]:
 
 
 def panels(plan: Plan, dt: float, leg: tuple[float, float], limit: float) -> list[Panel]:
-    """Charts of a plan, from the first state of the gait on."""
-    states, controls = np.asarray(plan.states)[1:], np.asarray(plan.controls)[1:, :2]
-    outputs = {name: np.asarray(value)[1:] for name, value in plan.step_info.outputs.items()}
+    """Charts of a plan."""
+    states, controls = np.asarray(plan.states), np.asarray(plan.controls)
+    outputs = {name: np.asarray(value) for name, value in plan.step_info.outputs.items()}
     times = dt * np.arange(len(states))
     q = states[:, 4:8]
     toe = q[:, 1] - q[:, 3] * np.cos(q[:, 2])

@@ -44,8 +44,9 @@ class Panel:
 class Scenario:
     """A trajectory problem with its start, a guess, a solver that suits it, and its pictures.
 
-    `goal_error(plan)` is the largest distance of the final state from the goal, `draw(x)` the shapes of one
-    state, `panels(plan)` the charts of a plan, `extent` (xmin, xmax, ymin, ymax) the frame of drawings.
+    `x0` is the initial state or, where the problem has parameters, their first guess. `goal_error(plan)` is
+    the largest distance of the final state from the goal, `draw(x)` the shapes of one state, `panels(plan)`
+    the charts of a plan, `extent` (xmin, xmax, ymin, ymax) the frame of drawings.
     """
 
     name: str
@@ -65,6 +66,12 @@ class Scenario:
     def dynamics(self) -> AbstractDynamics:
         """The dynamics of the problem."""
         return self.problem.dynamics
+
+    @property
+    def first_state(self) -> Array:
+        """The state that the first guess starts from."""
+        free = self.problem.initial_state
+        return self.x0 if free is None else free(self.x0)
 
     @property
     def times(self) -> np.ndarray:

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._results import RESULTS
-from optdyn._typing import Array, Bool, Float, Int
+from optdyn._typing import Array, Bool, Int
+from optdyn.trajopt._constraints import ConstraintSet
 from optdyn.trajopt._history import blank_history
 from optdyn.trajopt._ilqr import ILQR, ILQRState, Round
 from optdyn.trajopt._line_search import Candidate, evaluate
-from optdyn.trajopt._objective import Constraints, Multipliers, Objective, dual_update
+from optdyn.trajopt._objective import Multipliers, Objective, Rows, dual_update, each_kind
 from optdyn.trajopt._problem import TracedProblem
 
 
@@ -36,8 +37,7 @@ class ALState(eqx.Module):
 
     inner: ILQRState
     multipliers: Multipliers
-    violation_stage: Float[Array, "N k"]  # of the round before
-    violation_terminal: Float[Array, " kN"]
+    violation: Rows  # of the round before
     outer: Int[Array, ""]
     done: Bool[Array, ""]
     result: RESULTS
@@ -87,12 +87,11 @@ class AugmentedLagrangian(eqx.Module):
         dtype = start.cost.dtype
         multipliers = self._initial_multipliers(problem, dtype)
         length = self.max_rounds * self.inner.max_iterations
-        inner = self.inner.init(start, blank_history(length, dtype), problem.dynamics.control_dim)
+        inner = self.inner.init(problem, start, blank_history(length, dtype))
         state = ALState(
             inner=inner,
             multipliers=multipliers,
-            violation_stage=jnp.full_like(multipliers.dual_stage, jnp.inf),
-            violation_terminal=jnp.full_like(multipliers.dual_terminal, jnp.inf),
+            violation=jax.tree.map(lambda rows: jnp.full_like(rows, jnp.inf), multipliers.dual),
             outer=jnp.asarray(0),
             done=jnp.asarray(False),
             result=RESULTS.max_steps_reached,
@@ -105,7 +104,7 @@ class AugmentedLagrangian(eqx.Module):
         objective = Objective(problem, m)
         last = state.inner.current
         current = evaluate(objective, last.trajectory, last.lower_level)
-        penalty = jnp.maximum(jnp.max(m.penalty_stage, initial=0.0), jnp.max(m.penalty_terminal, initial=0.0))
+        penalty = m.penalty.largest()
         smoothing, last_smoothing = None, jnp.asarray(True)
         if self.smoothing is not None:
             smoothing = self.smoothing.at(state.outer).astype(current.cost.dtype)
@@ -126,47 +125,40 @@ class AugmentedLagrangian(eqx.Module):
         solved = feasible & (inner.result == RESULTS.successful) & last_smoothing
         broken = (inner.result == RESULTS.unbounded) | (inner.result == RESULTS.nonfinite)
         # Without constraints another round would repeat the last one.
-        unconstrained = problem.stage.size + problem.terminal.size == 0
+        unconstrained = problem.rows.size == 0
         ended = solved | broken | (last_smoothing if unconstrained else jnp.asarray(False))
         outer = state.outer + 1
         # What kept a plan that holds its constraints from being optimal, where rounds run out.
         reason = RESULTS.where(inner.result == RESULTS.successful, RESULTS.max_steps_reached, inner.result)
         result = RESULTS.where(feasible | broken, reason, RESULTS.max_steps_reached)
         result = RESULTS.where(solved, RESULTS.successful, result)
-        multipliers, violation_stage, violation_terminal = self._update(problem, state, c)
+        multipliers, violation = self._update(problem, state, c)
         return ALState(
             inner=inner,
             multipliers=multipliers,
-            violation_stage=violation_stage,
-            violation_terminal=violation_terminal,
+            violation=violation,
             outer=outer,
             done=ended | (outer >= self.max_rounds),
             result=result,
         )
 
-    def _update(self, problem: TracedProblem, state: ALState, c: Constraints):
+    def _update(self, problem: TracedProblem, state: ALState, c: Rows) -> tuple[Multipliers, Rows]:
         m = state.multipliers
-        violation_stage = problem.stage.violation(c.stage)
-        violation_terminal = problem.terminal.violation(c.terminal)
+        violation = each_kind(ConstraintSet.violation, problem.rows, c)
 
         def raised(penalty, violation, before):
             slow = (violation > self.constraint_tol) & (violation > self.sufficient_progress * before)
             return jnp.where(slow, jnp.minimum(self.penalty_factor * penalty, self.max_penalty), penalty)
 
-        multipliers = Multipliers(
-            dual_stage=dual_update(problem.stage, c.stage, m.dual_stage, m.penalty_stage),
-            dual_terminal=dual_update(problem.terminal, c.terminal, m.dual_terminal, m.penalty_terminal),
-            penalty_stage=raised(m.penalty_stage, violation_stage, state.violation_stage),
-            penalty_terminal=raised(m.penalty_terminal, violation_terminal, state.violation_terminal),
-        )
-        return multipliers, violation_stage, violation_terminal
+        dual = each_kind(dual_update, problem.rows, c, m.dual, m.penalty)
+        penalty = jax.tree.map(raised, m.penalty, violation, state.violation)
+        return Multipliers(dual, penalty), violation
 
     def _initial_multipliers(self, problem: TracedProblem, dtype) -> Multipliers:
-        stage = (problem.horizon, problem.stage.size)
+        rows = problem.rows
+        sizes = ((problem.horizon, rows.stage.size), (rows.terminal.size,), (rows.parameters.size,))
         penalty = jnp.asarray(self.initial_penalty, dtype)
         return Multipliers(
-            dual_stage=jnp.zeros(stage, dtype),
-            dual_terminal=jnp.zeros(problem.terminal.size, dtype),
-            penalty_stage=jnp.broadcast_to(penalty, stage),
-            penalty_terminal=jnp.broadcast_to(penalty, (problem.terminal.size,)),
+            dual=Rows(*(jnp.zeros(size, dtype) for size in sizes)),
+            penalty=Rows(*(jnp.broadcast_to(penalty, size) for size in sizes)),
         )

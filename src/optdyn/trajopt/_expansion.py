@@ -13,8 +13,8 @@ from optdyn.trajopt._rollout import Trajectory
 class LinearDynamics(eqx.Module):
     """Linearized dynamics at every knot, and how the lower-level solves at the smoothing point went."""
 
-    A: Float[Array, "N nx nx"]
-    B: Float[Array, "N nx nu"]
+    A: Float[Array, "N ndx ndx"]
+    B: Float[Array, "N ndx nu"]
     valid: Bool[Array, ""]
     solves: Int[Array, ""]
     failed: Int[Array, ""]

@@ -14,6 +14,7 @@ from optdyn.trajopt._expansion import linearize_dynamics
 from optdyn.trajopt._history import History, IterationRecord, report
 from optdyn.trajopt._line_search import Candidate, line_search
 from optdyn.trajopt._objective import Objective
+from optdyn.trajopt._problem import TracedProblem
 from optdyn.trajopt._regularization import Regularization, RegularizationRule
 from optdyn.trajopt._riccati import BackwardPass, backward_pass
 
@@ -94,16 +95,17 @@ class ILQR(eqx.Module):
         if not 0 <= self.short_step <= self.long_step <= 1:
             raise ValueError("short_step and long_step must satisfy 0 <= short_step <= long_step <= 1")
 
-    def init(self, start: Candidate, history: History, nu: int) -> ILQRState:
+    def init(self, problem: TracedProblem, start: Candidate, history: History) -> ILQRState:
         """State before the first rollout, which is the line search of a policy that changes nothing."""
         states, controls = start.trajectory.states, start.trajectory.controls
-        dtype, nx, N = states.dtype, states.shape[1], controls.shape[0]
+        dtype, n = states.dtype, problem.dynamics.state_space.tangent_dim(states.shape[1])
         policy = BackwardPass(
-            gains=jnp.zeros((N, nu, nx), dtype),
-            feedforward=jnp.zeros((N, nu), dtype),
+            gains=jnp.zeros((*controls.shape, n), dtype),
+            feedforward=jnp.zeros_like(controls),
+            parameter_step=jnp.zeros_like(problem.parameters(states[0])),
             slope=jnp.zeros((), dtype),
-            value_gradient=jnp.zeros(nx, dtype),
-            value_hessian=jnp.zeros((nx, nx), dtype),
+            value_gradient=jnp.zeros(n, dtype),
+            value_hessian=jnp.zeros((n, n), dtype),
             positive_definite=jnp.asarray(False),
         )
         return ILQRState(

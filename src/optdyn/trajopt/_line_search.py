@@ -43,7 +43,9 @@ def line_search(
     merit is infinite too, which means that nothing was simulated yet. The last candidate comes back
     unaccepted when none is. `max_backtracks = -1` skips the search.
     """
-    law = Policy(current.trajectory, policy.gains, policy.feedforward)
+    law = Policy(
+        current.trajectory, policy.gains, policy.feedforward, objective.problem.start, policy.parameter_step
+    )
     first = jnp.isinf(current.merit)
 
     def attempt(alpha, lower_level) -> Candidate:

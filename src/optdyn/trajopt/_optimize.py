@@ -40,9 +40,10 @@ class Plan(eqx.Module):
     Attributes:
         states: x_0 .. x_N; they are the rollout of `controls`.
         controls: u_0 .. u_{N-1}.
-        gains: feedback `u = controls[t] + gains[t] (x - states[t])`.
+        parameters: the shared parameters p; empty where the problem has none.
+        gains: feedback `u = controls[t] + gains[t] (x - states[t])`, the difference in tangent coordinates.
         feedforward: the step that the last model would still take; about 0 at a solution.
-        value_gradient: derivative of the optimal cost by x_0.
+        value_gradient, value_hessian: derivatives of the optimal cost by x_0, in tangent coordinates.
         cost: the user's cost, without terms for the constraints.
         constraint_violation: largest violation of any constraint row.
         step_info: information of each step (stacked over time), such as contact impulses.
@@ -52,10 +53,11 @@ class Plan(eqx.Module):
 
     states: Float[Array, "N+1 nx"]
     controls: Float[Array, "N nu"]
-    gains: Float[Array, "N nu nx"]
+    parameters: Float[Array, " np"]
+    gains: Float[Array, "N nu ndx"]
     feedforward: Float[Array, "N nu"]
-    value_gradient: Float[Array, " nx"]
-    value_hessian: Float[Array, "nx nx"]
+    value_gradient: Float[Array, " ndx"]
+    value_hessian: Float[Array, "ndx ndx"]
     cost: Float[Array, ""]
     constraint_violation: Float[Array, ""]
     step_info: StepInfo
@@ -76,7 +78,7 @@ def optimize_trajectory(
 
     Arguments:
         problem: the problem.
-        x0: initial state [state_dim].
+        x0: initial state [state_dim]; for a problem with `initial_state`, the first guess of its parameters.
         controls: initial guess [horizon, control_dim].
 
     Other Arguments:
@@ -96,7 +98,12 @@ def optimize_trajectory(
     solver = AugmentedLagrangian(ILQR()) if solver is None else solver
     if not isinstance(solver, AugmentedLagrangian | ILQR):
         raise TypeError(f"solver must be AugmentedLagrangian or ILQR, got {type(solver).__name__}")
-    constraints = (problem.stage_constraint, problem.terminal_constraint, problem.control_bounds)
+    constraints = (
+        problem.stage_constraint,
+        problem.terminal_constraint,
+        problem.parameter_constraint,
+        problem.control_bounds,
+    )
     if isinstance(solver, ILQR) and any(c is not None for c in constraints):
         raise ValueError(
             "ILQR takes no constraints or control bounds: use solver=AugmentedLagrangian(ILQR())"
@@ -111,7 +118,10 @@ def optimize_trajectory(
 def _check_shapes(problem: TrajectoryProblem, x0, controls) -> tuple[Array, Array]:
     nx, nu = problem.dynamics.state_dim, problem.dynamics.control_dim
     x0, controls = _float_array(x0), _float_array(controls)
-    if x0.shape != (nx,):
+    if problem.initial_state is not None:
+        if x0.ndim != 1:
+            raise ValueError(f"the guess of the parameters must be a vector, got shape {x0.shape}")
+    elif x0.shape != (nx,):
         raise ValueError(f"x0 must have shape ({nx},), got {x0.shape}")
     if controls.shape != (problem.horizon, nu):
         raise ValueError(
@@ -131,7 +141,8 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
         solver = AugmentedLagrangian(solver, max_rounds=1)
     traced = trace_problem(problem, x0)
     objective = Objective(traced, solver._initial_multipliers(traced, x0.dtype))
-    start = evaluate(objective, not_simulated(traced.dynamics, x0, controls), no_solves(x0.dtype))
+    first = x0 if traced.start is None else traced.start.state(x0)
+    start = evaluate(objective, not_simulated(traced.dynamics, first, controls), no_solves(x0.dtype))
     state = solver.run(traced, start, callback)
     inner = state.inner
     trajectory = inner.current.trajectory
@@ -142,13 +153,16 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
     lower = jax.tree.map(lambda leaf: leaf[first_failed], step_results)
     result = RESULTS.where(lower == RESULTS.successful, state.result, lower)
     result = RESULTS.where(all_finite((problem, x0, controls)), result, RESULTS.nonfinite_input)
+    nx = problem.dynamics.state_dim
+    n = problem.dynamics.state_space.tangent_dim(nx)
     return Plan(
-        states=trajectory.states,
+        states=trajectory.states[:, :nx],
         controls=trajectory.controls,
-        gains=inner.policy.gains,
+        parameters=traced.parameters(trajectory.states[0]),
+        gains=inner.policy.gains[:, :, :n],
         feedforward=inner.policy.feedforward,
-        value_gradient=inner.policy.value_gradient,
-        value_hessian=inner.policy.value_hessian,
+        value_gradient=inner.policy.value_gradient[:n],
+        value_hessian=inner.policy.value_hessian[:n, :n],
         cost=inner.current.cost,
         constraint_violation=inner.current.violation,
         step_info=trajectory.info,

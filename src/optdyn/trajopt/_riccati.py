@@ -16,16 +16,17 @@ _OWN_FACTOR = 16
 class BackwardPass(eqx.Module):
     """Feedback law and predicted change of the objective."""
 
-    gains: Float[Array, "N nu nx"]
+    gains: Float[Array, "N nu ndx"]
     feedforward: Float[Array, "N nu"]
+    parameter_step: Float[Array, " np"]
     slope: Float[Array, ""]  # sum of Q_u' k: change per unit of step length, <= 0
-    value_gradient: Float[Array, " nx"]  # derivative of the optimal cost by x_0
-    value_hessian: Float[Array, "nx nx"]
+    value_gradient: Float[Array, " ndx"]  # derivative of the optimal cost by x_0
+    value_hessian: Float[Array, "ndx ndx"]
     positive_definite: Bool[Array, ""]  # every Q_uu + regularization I had a Cholesky factor
 
 
 def backward_pass(
-    model: StageExpansion, A: Float[Array, "N nx nx"], B: Float[Array, "N nx nu"], regularization: Array
+    model: StageExpansion, A: Float[Array, "N ndx ndx"], B: Float[Array, "N ndx nu"], regularization: Array
 ) -> BackwardPass:
     """Riccati recursion with `regularization` added to the diagonal of Q_uu.
 
@@ -59,7 +60,16 @@ def backward_pass(
         return jax.lax.scan(stage, start, knots, reverse=True)
 
     (P, p, slope, ok), (gains, feedforward) = single_kernel(recursion, start, knots)
-    return BackwardPass(gains, feedforward, slope, p, P, ok)
+    step = jnp.zeros(0, A.dtype)
+    if model.parameters is not None:
+        # Parameters are the control of a stage before the first, which sets the first state.
+        own, J = model.parameters.own, model.parameters.tangent
+        gradient, hessian = own.gradient + J.T @ p, own.hessian + J.T @ P @ J
+        hessian = hessian + regularization * jnp.eye(gradient.size, dtype=A.dtype)
+        solved, definite = solve_positive_definite(hessian, gradient[:, None])
+        step = -solved[:, 0]
+        slope, ok = slope + gradient @ step, ok & definite
+    return BackwardPass(gains, feedforward, step, slope, p, P, ok)
 
 
 def solve_positive_definite(

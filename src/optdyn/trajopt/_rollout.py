@@ -9,6 +9,7 @@ from optdyn._results import RESULTS
 from optdyn._tree import tree_where
 from optdyn._typing import Array, Bool, Float
 from optdyn.dynamics import AbstractDynamics, StepInfo
+from optdyn.trajopt._parameters import FreeStart
 
 
 class Trajectory(eqx.Module):
@@ -26,14 +27,19 @@ class Trajectory(eqx.Module):
 
 
 class Policy(eqx.Module):
-    """`u = nominal u + step_length feedforward + gains (x - nominal x)`."""
+    """`u = nominal u + step_length feedforward + gains (x - nominal x)`.
+
+    With a free start the parameters change by `step_length parameter_step`, and the first state with them.
+    """
 
     nominal: Trajectory
-    gains: Float[Array, "N nu nx"]
+    gains: Float[Array, "N nu ndx"]
     feedforward: Float[Array, "N nu"]
+    start: FreeStart | None = None
+    parameter_step: Float[Array, " np"] | None = None
 
     def rollout(self, dynamics: AbstractDynamics, step_length: Array, chained: Array | bool) -> Trajectory:
-        """Simulate from the nominal initial state.
+        """Simulate from the nominal initial state, or from where the parameters put it.
 
         Each lower-level solve starts at its nominal answer or, if `chained` (scalar bool), at the answer of
         the step before.
@@ -42,7 +48,7 @@ class Policy(eqx.Module):
         def advance(carry, knot):
             x, previous = carry
             t, x_nominal, u_nominal, K, k, warm = knot
-            u = u_nominal + step_length * k + K @ (x - x_nominal)
+            u = u_nominal + step_length * k + K @ dynamics.state_space.difference(x, x_nominal)
             x_next, info = dynamics.advance(x, u, t, tree_where(jnp.asarray(chained), previous, warm))
             return (x_next, info.warm), (x_next, u, info)
 
@@ -50,7 +56,10 @@ class Policy(eqx.Module):
         N = nominal.controls.shape[0]
         warm = nominal.info.warm
         knots = (jnp.arange(N), nominal.states[:-1], nominal.controls, self.gains, self.feedforward, warm)
-        start = (nominal.states[0], jax.tree.map(lambda leaf: leaf[0], warm))
+        first = nominal.states[0]
+        if self.start is not None and self.parameter_step is not None:
+            first = self.start.state(self.start.dynamics.split(first)[1] + step_length * self.parameter_step)
+        start = (first, jax.tree.map(lambda leaf: leaf[0], warm))
 
         def simulate(start, knots):
             return jax.lax.scan(advance, start, knots)[1]
@@ -88,7 +97,7 @@ def rollout(
     """
     law = Policy(
         not_simulated(dynamics, x0, controls),
-        gains=jnp.zeros((*controls.shape, x0.size), controls.dtype),
+        gains=jnp.zeros((*controls.shape, dynamics.state_space.tangent_dim(x0.size)), controls.dtype),
         feedforward=jnp.zeros_like(controls),
     )
     return law.rollout(dynamics, jnp.zeros((), controls.dtype), chained=True)
