@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun
 
 from optdyn._typing import Array, PyTree
 
@@ -37,10 +37,53 @@ def trace_function(fn: Callable[..., PyTree], *args: PyTree) -> TracedFunction:
     closed, shapes = jax.make_jaxpr(fn, return_shape=True)(*args)
     return TracedFunction(
         consts=list(closed.consts),
-        jaxpr=closed.jaxpr,
+        jaxpr=merge_equal(closed.jaxpr),
         in_tree=jax.tree.structure(args),
         out_tree=jax.tree.structure(shapes),
     )
+
+
+def merge_equal(jaxpr: Jaxpr) -> Jaxpr:
+    """The same computation with equal equations evaluated once, and without those that nothing uses."""
+    stands_for: dict[Var, Var | Literal] = {}
+    seen: dict[Any, list[Var]] = {}
+    kept = []
+
+    def current(atom):
+        return atom if isinstance(atom, Literal) else stands_for.get(atom, atom)
+
+    for equation in jaxpr.eqns:
+        equation = equation.replace(invars=[current(atom) for atom in equation.invars])
+        key = _key(equation)
+        if key is not None and key in seen:
+            stands_for.update(zip(equation.outvars, seen[key], strict=True))
+            continue
+        if key is not None:
+            seen[key] = equation.outvars
+        kept.append(equation)
+    outvars = [current(atom) for atom in jaxpr.outvars]
+    needed, used = {v for v in outvars if not isinstance(v, Literal)}, []
+    for equation in reversed(kept):
+        if equation.effects or any(v in needed for v in equation.outvars):
+            used.append(equation)
+            needed.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+    return jaxpr.replace(eqns=used[::-1], outvars=outvars)
+
+
+def _key(equation) -> Any:
+    """Equal for equations that compute the same; None where that cannot be told."""
+    if equation.effects:
+        return None
+    operands = tuple(
+        (str(atom.aval), repr(atom.val)) if isinstance(atom, Literal) else atom for atom in equation.invars
+    )
+    params = tuple((name, equation.params[name]) for name in sorted(equation.params))
+    key = (equation.primitive, operands, params)
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def as_float_arrays(tree: PyTree) -> PyTree:

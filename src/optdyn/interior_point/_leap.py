@@ -11,12 +11,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from optdyn._tree import tree_where, write_row
+from optdyn._tree import tree_where
 from optdyn._typing import Array, Bool
-from optdyn.interior_point._globalization import Trial, measures
+from optdyn.interior_point._globalization import Trial
 from optdyn.interior_point._initialization import push_inside
 from optdyn.interior_point._state import IterationState, PrimalDualPoint
-from optdyn.interior_point._termination import violations
 from optdyn.programs import AbstractSystem
 
 MOST_LEAPS = 3  # per solve; each starts from where the solve got blocked
@@ -35,18 +34,11 @@ def is_blocked(state: IterationState, trial: Trial) -> Bool[Array, ""]:
     return (~trial.accepted | (trial.step_length < _SHORT)) & (state.leaps < MOST_LEAPS)
 
 
-def leap_if_blocked(system: AbstractSystem, state: IterationState, central_path: Array) -> IterationState:
-    """The state to go on from after a step."""
-    return jax.lax.cond(
-        state.blocked & ~state.done,
-        lambda state: _leap(system, state, central_path),
-        lambda state: state,
-        state,
-    )
+def leap(system: AbstractSystem, state: IterationState) -> IterationState:
+    """Along the displacement since the start; s o z = e there, as in a cold start.
 
-
-def _leap(system: AbstractSystem, state: IterationState, central_path: Array) -> IterationState:
-    """Along the displacement since the start; s o z = e there, as in a cold start."""
+    Nothing is evaluated at the new point yet.
+    """
     cone, point = system.cone, state.point
     margin = jnp.asarray(_MARGIN, point.w.dtype)
     moved = point.w - state.start
@@ -57,11 +49,8 @@ def _leap(system: AbstractSystem, state: IterationState, central_path: Array) ->
     w = point.w + jnp.where(ahead, _REACH * reach, 0) * moved
     s = push_inside(cone, system.residual(w, point.z)[1], margin)
     fresh = PrimalDualPoint(w, cone.divide(s, cone.identity(s.dtype)), s)
-    v = violations(cone, fresh, *system.residual(fresh.w, fresh.z), central_path)
-    filter = write_row(jnp.full_like(state.filter, jnp.inf), state.steps, measures(v))
-    point, v, filter = tree_where(ahead, (fresh, v, filter), (point, state.violations, state.filter))
     return eqx.tree_at(
-        lambda t: (t.point, t.violations, t.filter, t.leaps, t.blocked),
+        lambda t: (t.point, t.leaps, t.blocked),
         state,
-        (point, v, filter, state.leaps + 1, jnp.asarray(False)),
+        (tree_where(ahead, fresh, point), state.leaps + 1, jnp.asarray(False)),
     )

@@ -10,9 +10,16 @@ from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array
 from optdyn.interior_point._direction import predictor_corrector
 from optdyn.interior_point._globalization import advance, line_search, measures, within_tolerance
-from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap_if_blocked
+from optdyn.interior_point._leap import MOST_LEAPS, can_leap, is_blocked, leap
 from optdyn.interior_point._newton_system import newton_system
-from optdyn.interior_point._state import Certificate, IterationState, PathPoint, PrimalDualPoint, first_record
+from optdyn.interior_point._state import (
+    Certificate,
+    IterationState,
+    PathPoint,
+    PrimalDualPoint,
+    Violations,
+    first_record,
+)
 from optdyn.interior_point._termination import certificate, first_failure, is_converged, violations
 from optdyn.programs import AbstractSystem, Jacobian
 
@@ -64,18 +71,16 @@ class InteriorPoint(eqx.Module):
             raise ValueError(f"boundary_fraction must lie between 0 and 1, got {self.boundary_fraction}")
 
     def init(self, system: AbstractSystem, start: PrimalDualPoint) -> IterationState:
-        """State at the start; `nonfinite_input` is found here, before any iteration."""
-        E, S = system.residual(start.w, start.z)
-        v = violations(system.cone, start, E, S, self._kappa(E.dtype))
-        bad_input = ~(all_finite(system) & all_finite(start))
+        """State before anything was evaluated; `nonfinite_input` is found here."""
         dtype = start.w.dtype
-        filter = jnp.full((self.max_steps + 1, 2), jnp.inf, dtype).at[0].set(measures(v))
+        bad_input = ~(all_finite(system) & all_finite(start))
+        unknown = jnp.full((), jnp.inf, dtype)
+        v = Violations(unknown, unknown, unknown)
         zeros = Certificate(
             ray=jnp.zeros(system.num_primal, dtype),
             equality_dual=jnp.zeros(system.num_equality, dtype),
             cone_dual=jnp.zeros(system.cone.dim, dtype),
         )
-        result = first_failure((bad_input, RESULTS.nonfinite_input), (~all_finite((E, S)), RESULTS.nonfinite))
         return IterationState(
             point=start,
             violations=v,
@@ -85,11 +90,40 @@ class InteriorPoint(eqx.Module):
             blocked=jnp.asarray(False),
             hold_equations=jnp.asarray(False),
             hold_slack=jnp.asarray(False),
-            filter=filter,
-            done=result != RESULTS.successful,
-            result=result,
+            filter=jnp.full((self.max_steps + 1, 2), jnp.inf, dtype),
+            done=bad_input,
+            result=first_failure((bad_input, RESULTS.nonfinite_input)),
             certificate=zeros,
             record=first_record(self.max_steps, v) if self.record else None,
+        )
+
+    def enter(self, system: AbstractSystem, state: IterationState) -> IterationState:
+        """Evaluate where the iterations go on from: the start, or the end of a leap. Its filter is new.
+
+        A complementarity system that is solved there (a warm start with the old data) takes no step.
+        """
+        point, dtype = state.point, state.point.w.dtype
+        kappa = self._kappa(dtype)
+        E, S = system.residual(point.w, point.z)
+        v = violations(system.cone, point, E, S, kappa)
+        measured, finite = measures(v), all_finite((E, S))
+        done = state.done | ~finite
+        if not system.symmetric:
+            done = done | within_tolerance(measured, kappa, self._by_dtype("residual_tol", dtype))
+        record = state.record
+        if record is not None:
+            record = tree_where(state.steps == 0, first_record(self.max_steps, v), record)
+        return eqx.tree_at(
+            lambda s: (s.violations, s.filter, s.done, s.result, s.record),
+            state,
+            (
+                v,
+                write_row(jnp.full_like(state.filter, jnp.inf), state.steps, measured),
+                done,
+                RESULTS.where(state.done | finite, state.result, RESULTS.nonfinite),
+                record,
+            ),
+            is_leaf=lambda leaf: leaf is None,
         )
 
     def step(self, system: AbstractSystem, state: IterationState) -> IterationState:
@@ -173,46 +207,50 @@ class InteriorPoint(eqx.Module):
         `unroll` uses a scan, so that JAX can differentiate the iterations; `budget` allows fewer steps than
         `max_steps` (a number known only at run time).
         """
-        state = self._start(system, start)
-        kappa = self._kappa(start.w.dtype)
-
-        def leap(state):
-            return leap_if_blocked(system, state, kappa) if can_leap(system) else state
+        state = self.init(system, start)
+        limit = self.max_steps if budget is None else budget
+        leaps = can_leap(system)
 
         if unroll:
 
             def body(state, _):
-                return jax.lax.cond(
-                    state.done, lambda s: s, lambda s: leap(self.step(system, s)), state
-                ), None
+                def go_on(state):
+                    state = self.step(system, state)
+                    return jax.lax.cond(is_due(state), again, lambda s: s, state) if leaps else state
 
-            return _path_point(jax.lax.scan(body, state, length=self.max_steps)[0])
-        limit = self.max_steps if budget is None else budget
+                return jax.lax.cond(state.done, lambda s: s, go_on, state), None
+
+            def is_due(state):
+                return state.blocked & ~state.done
+
+            def again(state):
+                return self.enter(system, leap(system, state))
+
+            return _path_point(jax.lax.scan(body, self.enter(system, state), length=self.max_steps)[0])
+
+        def unfinished(state):
+            return ~state.done & (state.steps < limit)
 
         def until_blocked(system, state):
             return jax.lax.while_loop(
-                lambda s: ~s.done & ~s.blocked & (s.steps < limit), lambda s: self.step(system, s), state
+                lambda s: unfinished(s) & ~s.blocked,
+                lambda s: self.step(system, s),
+                self.enter(system, state),
             )
 
         def iterate(system, state):
-            if not can_leap(system):
+            if not leaps:
                 return until_blocked(system, state)
-            return jax.lax.while_loop(
-                lambda s: ~s.done & (s.steps < limit), lambda s: leap(until_blocked(system, s)), state
-            )
+
+            def attempt(state):
+                state = until_blocked(system, state)
+                return jax.lax.cond(unfinished(state), lambda s: leap(system, s), lambda s: s, state)
+
+            return jax.lax.while_loop(unfinished, attempt, state)
 
         state = single_kernel(iterate, system, state)
         result = RESULTS.where(state.done, state.result, RESULTS.max_steps_reached)
         return _path_point(eqx.tree_at(lambda s: s.result, state, result))
-
-    def _start(self, system: AbstractSystem, start: PrimalDualPoint) -> IterationState:
-        """A start that already solves the equations (a warm start with the old data) takes no step."""
-        state = self.init(system, start)
-        if system.symmetric:
-            return state
-        tol, kappa = self._by_dtype("residual_tol", start.w.dtype), self._kappa(start.w.dtype)
-        solved = within_tolerance(measures(state.violations), kappa, tol)
-        return eqx.tree_at(lambda s: s.done, state, state.done | solved)
 
     def unsolved(self, system: AbstractSystem, start: PrimalDualPoint) -> PathPoint:
         """What `run` would return had it failed at `start`: the first carry of a loop over attempts."""

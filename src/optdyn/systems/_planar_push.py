@@ -12,7 +12,6 @@ distance is exact outside and has a normal everywhere. Variants `_paper` take th
 from functools import lru_cache, partial
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -44,9 +43,14 @@ TASKS = {
 }
 
 
-def _turn(angle, vector):
+def _axes(angle: Array) -> Float[Array, "2 2"]:
+    """The axes of the block, as columns."""
     c, s = jnp.cos(angle), jnp.sin(angle)
-    return jnp.stack([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]])
+    return jnp.stack([jnp.stack([c, -s]), jnp.stack([s, c])])
+
+
+def _quarter_turn(a: Float[Array, "*b 2"]) -> Float[Array, "*b 2"]:
+    return a @ jnp.asarray([[0.0, 1.0], [-1.0, 0.0]], a.dtype)
 
 
 class Block(eqx.Module):
@@ -59,25 +63,38 @@ class Block(eqx.Module):
         if self.published:
             return jnp.sum(d**10) ** 0.1 - HALF
         a = jnp.abs(d) - (HALF - ROUNDING)
-        outside = jnp.sum(jnp.maximum(a, 0) ** 2)
-        positive = outside > 0
-        norm = jnp.where(positive, jnp.sqrt(jnp.where(positive, outside, 1)), 0)
-        return norm + jnp.minimum(jnp.max(a), 0) - ROUNDING
+        return _norm(jnp.maximum(a, 0)) + jnp.minimum(jnp.max(a), 0) - ROUNDING
+
+    def normal(self, d: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        """Unit vector along the gradient of the distance."""
+        if self.published:
+            n = d**9
+        else:
+            a = jnp.abs(d) - (HALF - ROUNDING)
+            nearest_side = (a >= jnp.max(a)).astype(d.dtype)
+            n = jnp.sign(d) * jnp.where(jnp.max(a) > 0, jnp.maximum(a, 0), nearest_side)
+        return n / _norm(n)
 
     def gap(self, q: Float[Array, " 5"]) -> Float[Array, " 1"]:
         """Distance of the pusher from the block in m."""
-        return self.distance(_turn(-q[2], q[3:] - q[:2]))[None]
+        return self.distance((q[3:] - q[:2]) @ _axes(q[2]))[None]
 
     def slip(self, q: Float[Array, " 5"], v: Float[Array, " 5"]) -> Float[Array, " 9"]:
         """Velocities of the corners over the table, and of the block along the pusher, in m/s."""
+        axes = _axes(q[2])
         arm = q[3:] - q[:2]
-        normal = _turn(q[2], jax.grad(self.distance)(_turn(-q[2], arm)))
-        normal = normal / jnp.sqrt(jnp.sum(normal**2))
-        tangent = jnp.stack([-normal[1], normal[0]])
-        at_pusher = v[:2] + v[2] * jnp.stack([-arm[1], arm[0]]) - v[3:]
-        corners = [_turn(q[2], jnp.asarray(corner, q.dtype)) for corner in CORNERS]
-        speeds = [v[:2] + v[2] * jnp.stack([-c[1], c[0]]) for c in corners]
-        return jnp.concatenate([*speeds, jnp.sum(tangent * at_pusher)[None]])
+        tangent = axes @ _quarter_turn(self.normal(arm @ axes))
+        at_pusher = v[:2] + v[2] * _quarter_turn(arm) - v[3:]
+        arms = jnp.asarray(CORNERS, q.dtype) @ axes.T
+        at_corners = v[None, :2] + v[2] * _quarter_turn(arms)
+        return jnp.concatenate([at_corners.ravel(), jnp.sum(tangent * at_pusher)[None]])
+
+
+def _norm(a: Float[Array, " 2"]) -> Float[Array, ""]:
+    """Length, with derivative zero at zero."""
+    square = jnp.sum(a * a)
+    positive = square > 0
+    return jnp.where(positive, jnp.sqrt(jnp.where(positive, square, 1)), 0)
 
 
 def _kinetic_energy(q, v):
