@@ -80,6 +80,8 @@ def test_scaling_maps_both_to_one_point(case):
     W = cone.scaling(s, z)
     np.testing.assert_allclose(cone.scale(W, z), cone.unscale(W, s), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(cone.unscale(W, cone.scale(W, z)), z, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cone.scale_twice(W, z), s, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(cone.unscale_twice(W, s), z, rtol=1e-12, atol=1e-12)
     matrix = cone.scale(W, jnp.eye(cone.dim))
     np.testing.assert_allclose(matrix, matrix.T, rtol=1e-12, atol=1e-12)
 

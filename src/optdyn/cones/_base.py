@@ -66,6 +66,14 @@ class AbstractCone(eqx.Module):
     def unscale(self, scaling: PyTree, a: Float[Array, "*b dim"]) -> Float[Array, "*b dim"]:
         """`W^-1 a`."""
 
+    @abc.abstractmethod
+    def scale_twice(self, scaling: PyTree, a: Float[Array, "*b dim"]) -> Float[Array, "*b dim"]:
+        """`W W a`, which takes `z` to `s`."""
+
+    @abc.abstractmethod
+    def unscale_twice(self, scaling: PyTree, a: Float[Array, "*b dim"]) -> Float[Array, "*b dim"]:
+        """`W^-1 W^-1 a`, which takes `s` to `z`."""
+
     def violation(self, a: Float[Array, "*b dim"]) -> Float[Array, "*b"]:
         """Distance by which `a` is outside of K: `max(0, -min_eigenvalue)`."""
         eigenvalue = self.min_eigenvalue(a)

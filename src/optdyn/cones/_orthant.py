@@ -50,3 +50,9 @@ class NonnegativeOrthant(AbstractCone):
     def unscale(self, scaling: Array, a: Array) -> Array:
         scaling, a = same_rank(scaling, a)
         return a / scaling
+
+    def scale_twice(self, scaling: Array, a: Array) -> Array:
+        return self.scale(scaling * scaling, a)
+
+    def unscale_twice(self, scaling: Array, a: Array) -> Array:
+        return self.unscale(scaling * scaling, a)

@@ -116,6 +116,12 @@ class ProductCone(AbstractCone):
     def unscale(self, scaling: PyTree, a: Array) -> Array:
         return self._map(lambda i, g, x: g.cone.unscale(scaling[i], x), a)
 
+    def scale_twice(self, scaling: PyTree, a: Array) -> Array:
+        return self._map(lambda i, g, x: g.cone.scale_twice(scaling[i], x), a)
+
+    def unscale_twice(self, scaling: PyTree, a: Array) -> Array:
+        return self._map(lambda i, g, x: g.cone.unscale_twice(scaling[i], x), a)
+
 
 def _flatten(cones: Sequence[AbstractCone]) -> list[AbstractCone]:
     flat = []

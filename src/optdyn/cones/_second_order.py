@@ -109,9 +109,29 @@ class SecondOrderCone(AbstractCone):
     def unscale(self, scaling: _Scaling, a: Array) -> Array:
         if self.dim == 0:
             return a
-        reflected = _join(scaling.w[..., 0], -scaling.w[..., 1:])
-        eta, reflected, a = same_rank(scaling.eta[..., None], reflected, a)
+        eta, reflected, a = same_rank(scaling.eta[..., None], _reflect(scaling.w), a)
         return _apply(reflected, a) / eta
+
+    def scale_twice(self, scaling: _Scaling, a: Array) -> Array:
+        if self.dim == 0:
+            return a
+        eta, w, a = same_rank(scaling.eta[..., None], scaling.w, a)
+        return eta**2 * _apply_twice(w, a)
+
+    def unscale_twice(self, scaling: _Scaling, a: Array) -> Array:
+        if self.dim == 0:
+            return a
+        eta, reflected, a = same_rank(scaling.eta[..., None], _reflect(scaling.w), a)
+        return _apply_twice(reflected, a) / eta**2
+
+
+def _reflect(a: Array) -> Array:
+    return jnp.concatenate([a[..., :1], -a[..., 1:]], axis=-1)
+
+
+def _apply_twice(w: Array, a: Array) -> Array:
+    """`(2 w w' - diag(1, -1, ..., -1)) a`, the square of what `_apply` applies."""
+    return 2 * w * jnp.sum(w * a, axis=-1, keepdims=True) - _reflect(a)
 
 
 def _apply(w: Array, a: Array) -> Array:

@@ -66,7 +66,7 @@ class Sensitivity(eqx.Module):
         return -ab[: c_w.size], cotangent.s - ab[c_w.size :]
 
     def _B(self, a: Array) -> Array:
-        return self.cone.unscale(self.scaling, self.cone.unscale(self.scaling, a))
+        return self.cone.unscale_twice(self.scaling, a)
 
     def _solve(self, rhs: Array, transpose: bool = False) -> Array:
         """`M^-1 rhs` or `M^-T rhs`; if asked for, differentiable with respect to M and rhs to any order."""

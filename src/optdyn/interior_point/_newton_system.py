@@ -51,19 +51,17 @@ class NewtonSystem(eqx.Module):
         if jac.S_z is not None:
             v = self.factor.solve(jnp.concatenate([rhs_E, rhs_S]))
             return v[: rhs_E.size], v[rhs_E.size :]
-        dw = self.factor.solve(rhs_E - jac.E_z @ self._inverse_square(rhs_S))
-        return dw, self._inverse_square(rhs_S - jac.S_w @ dw)
+        cone, scaling = self.cone, self.scaling
+        dw = self.factor.solve(rhs_E - jac.E_z @ cone.unscale_twice(scaling, rhs_S))
+        return dw, cone.unscale_twice(scaling, rhs_S - jac.S_w @ dw)
 
     def _multiply(self, dw, dz):
         jac = self.jacobian
         left_E = jac.E_w @ dw + jac.E_z @ dz
-        left_S = jac.S_w @ dw + self.cone.scale(self.scaling, self.cone.scale(self.scaling, dz))
+        left_S = jac.S_w @ dw + self.cone.scale_twice(self.scaling, dz)
         if jac.S_z is not None:
             left_S = left_S + jac.S_z @ dz
         return left_E, left_S
-
-    def _inverse_square(self, a):
-        return self.cone.unscale(self.scaling, self.cone.unscale(self.scaling, a))
 
     def direction(
         self,
@@ -98,10 +96,10 @@ def condensed_matrix(jacobian: Jacobian, cone: AbstractCone, scaling: PyTree) ->
     """The matrix that is factored: size of w, or of (w, z) where S depends on z."""
     if jacobian.S_z is None:
         # Rows of S_w' are vectors of the cone, so W acts on the last axis of the transpose.
-        scaled = cone.unscale(scaling, cone.unscale(scaling, jacobian.S_w.T))
+        scaled = cone.unscale_twice(scaling, jacobian.S_w.T)
         return jacobian.E_w - jacobian.E_z @ scaled.T
     eye = jnp.eye(cone.dim, dtype=jacobian.E.dtype)
-    square = cone.scale(scaling, cone.scale(scaling, eye))
+    square = cone.scale_twice(scaling, eye)
     return jnp.block([[jacobian.E_w, jacobian.E_z], [jacobian.S_w, jacobian.S_z + square]])
 
 
