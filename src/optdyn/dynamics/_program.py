@@ -7,17 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from optdyn._kernel import single_kernel
-from optdyn._results import RESULTS
-from optdyn._tree import TracedFunction, stop_gradient, trace_function, tree_where
+from optdyn._tree import TracedFunction, stop_gradient, trace_function
 from optdyn._typing import Array, PyTree
 from optdyn.dynamics._base import AbstractDynamics, Linearization, StepInfo, check_dims, check_next_state
 from optdyn.dynamics._space import StateSpace
 from optdyn.implicit import ImplicitAdjoint, sensitivity, solve_system
-from optdyn.interior_point import InteriorPoint, PathPoint, PrimalDualPoint, cold_start, warm_start
+from optdyn.interior_point import InteriorPoint, PathPoint, PrimalDualPoint, cold_start, run_attempts
 from optdyn.programs import AbstractProblem, AbstractSystem, ravel_primal
-
-# A warm start that has not converged by then is worse than a cold one.
-_WARM_STEPS = 8
 
 
 class _Replay(eqx.Module):
@@ -159,26 +155,8 @@ class ProgramDynamics(AbstractDynamics):
         return unravel(point.w[: flat.size]), point.z
 
     def _solve(self, system, w, warm: PrimalDualPoint | None, solver: InteriorPoint) -> PathPoint:
-        """Solve from the warm start where there is one; where that fails, once more from the cold start."""
-        system = stop_gradient(system)
-        cold = cold_start(system, stop_gradient(w))
-        if warm is None:
-            return stop_gradient(solver.run(system, cold))
-        kappa = jnp.asarray(solver.central_path, w.dtype)
-        start = warm_start(system, stop_gradient(warm), kappa)
-
-        def again(carry):
-            path, tries = carry
-            return (tries < 2) & (path.result != RESULTS.successful)
-
-        def attempt(carry):
-            path, tries = carry
-            budget = jnp.where(tries == 0, _WARM_STEPS, solver.max_steps)
-            new = solver.run(system, tree_where(tries == 0, start, cold), budget=budget)
-            return eqx.tree_at(lambda p: p.steps, new, new.steps + path.steps), tries + 1
-
-        path, _ = jax.lax.while_loop(again, attempt, (solver.unsolved(system, cold), jnp.asarray(0)))
-        return stop_gradient(path)
+        system, w, warm = stop_gradient((system, w, warm))
+        return stop_gradient(run_attempts(solver, system, cold_start(system, w), warm))
 
     def _info(self, path: PathPoint, outputs: dict) -> StepInfo:
         residual = jnp.max(jnp.stack(jax.tree.leaves(path.violations)))

@@ -178,7 +178,10 @@ def build(variant: str, settings: Settings) -> Scenario:
     paper = variant.endswith("_paper")
     control_weight, state_weight = GAITS[variant.removesuffix("_paper")]
     central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
-    smoothing = (3e-3 if paper else 1e-2) if settings.smoothing is None else settings.smoothing
+    if settings.smoothing is not None:
+        smoothing = Continuation(settings.smoothing, settings.smoothing)
+    else:
+        smoothing = Continuation(3e-3, 3e-3) if paper else Continuation(1e-2, 1e-3, 0.7)
     costs = Costs(jnp.asarray(control_weight, settings.dtype), jnp.asarray(state_weight, settings.dtype))
     controls = 1e-3 * np.random.default_rng(settings.seed).normal(size=(HORIZON, 2))
     controls[:, 1] += 0.5 * BODY_MASS * GRAVITY * STEP
@@ -203,8 +206,9 @@ def build(variant: str, settings: Settings) -> Scenario:
             ILQR(max_iterations=20, cost_tol=1e-2),
             constraint_tol=5e-3,
             max_rounds=15,
-            initial_penalty=30.0 if paper else 10.0,
-            smoothing=Continuation(smoothing, smoothing),
+            initial_penalty=30.0,
+            penalty_factor=10.0 if paper else 4.0,
+            smoothing=smoothing,
         ),
         dt=STEP,
         extent=(-0.3, 1.0, -0.1, 1.2),
