@@ -38,6 +38,25 @@ def friction_limit(coefficient, h):
     return coefficient * h * GRAVITY * np.array([CART + POLE, LEVER])
 
 
+def reactions(x, x_next, h):
+    """Normal impulse of the rail, and impulse [2] of the hinge on the pole, by Newton's law."""
+    (q0, q1), (_, q2) = np.split(x, 2), np.split(x_next, 2)
+
+    def momentum(a, b):
+        (_, angle), (speed, rate) = (a + b) / 2, (b - a) / h
+        return POLE * (np.array([speed, 0]) + LENGTH * rate * np.array([np.cos(angle), np.sin(angle)]))
+
+    hinge = momentum(q1, q2) - momentum(q0, q1) + np.array([0, POLE * GRAVITY * h])
+    return hinge[1] + CART * GRAVITY * h, hinge
+
+
+def coupled_limit(coefficient, x, x_next, h):
+    """mu N of rail and hinge with loads that follow from the motion, clamped by 1 percent of the weights."""
+    rail, hinge = reactions(x, x_next, h)
+    load = np.array([rail, LENGTH * np.linalg.norm(hinge)])
+    return coefficient * np.hypot(load, 0.01 * friction_limit(1.0, h))
+
+
 def friction_law(slip, impulse, limit, kappa):
     """Rows of `(limit, impulse) o (sigma, slip) = (kappa, 0)` with sigma from the second one."""
     sigma = kappa / (2 * limit) + np.sqrt((kappa / (2 * limit)) ** 2 + slip**2)

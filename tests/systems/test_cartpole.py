@@ -13,7 +13,7 @@ import pytest
 import optdyn as od
 from helpers.differences import central, relative_error
 from helpers.plans import check_panels, check_pictures, solve
-from optdyn.dynamics import DiscreteMechanics
+from optdyn.dynamics import DiscreteMechanics, Mechanism, Motion
 from optdyn.systems import _cartpole as cartpole
 from optdyn.systems import available, load
 from reference import cartpole as reference
@@ -46,10 +46,13 @@ def test_published_trajectories_satisfy_the_published_form(variant):
     np.testing.assert_allclose(jax.vmap(balance)(X[:-1], U, X[1:], b), rows, atol=1e-12)
 
 
-def check_laws(states, controls, friction_impulses, coefficient, paper):
+def check_laws(states, controls, friction_impulses, coefficient, paper=False, coupled=False):
     """Cone, dissipation and momentum of steps, recomputed in NumPy: [k, 4], [k, 1] -> [k, 4], [k, 2]."""
-    limit = reference.friction_limit(coefficient, H)
     x, x_next = states
+    limit = np.tile(reference.friction_limit(coefficient, H), (len(x), 1))
+    if coupled:
+        steps = zip(x, x_next, strict=True)
+        limit = np.array([reference.coupled_limit(coefficient, *step, H) for step in steps])
     b = friction_impulses
     slip = (x_next[:, 2:] - x_next[:, :2]) / H
     assert np.all(np.abs(b) <= limit)
@@ -78,6 +81,64 @@ def test_laws_hold_on_random_steps(paper, rng):
     assert 100 < np.sum(speed < 0.01) < 900  # some stick, some slide
 
 
+def test_laws_hold_on_random_steps_with_loads_from_the_motion(rng):
+    steps = 1000
+    q, v = rng.uniform(-3, 3, (steps, 2)), rng.uniform(-5, 5, (steps, 2))
+    v[: steps // 2] *= 0.01
+    v[-100:, 1] = rng.choice([-1, 1], 100) * rng.uniform(9, 12, 100)  # the pole lifts the cart when it is up
+    x, u = np.concatenate([q, q + H * v], axis=1), rng.uniform(-1, 1, (steps, 1))
+    dynamics = cartpole.dynamics(COEFFICIENT, smoothing=None, coupled=True)
+    x_next, info = jax.jit(jax.vmap(dynamics.advance, (0, 0, None)))(jnp.asarray(x), jnp.asarray(u), T)
+    solved = np.asarray(info.result == od.RESULTS.successful)
+    assert solved[:-100].all()
+    assert solved.mean() >= 0.99  # a few of the fast ones have no solution nearby
+    x, u, x_next = x[solved], u[solved], np.asarray(x_next)[solved]
+    b, limit = (np.asarray(info.outputs[f"friction_{name}"])[solved] for name in ("impulse", "limit"))
+    check_laws((x, x_next), u, b, COEFFICIENT, coupled=True)
+    # The load is what the momenta say, and not the weight.
+    expected = [reference.coupled_limit(COEFFICIENT, *step, H) for step in zip(x, x_next, strict=True)]
+    np.testing.assert_allclose(limit, expected, atol=1e-8)
+    ratio = limit / reference.friction_limit(COEFFICIENT, H)
+    assert ratio.min() < 0.5
+    assert ratio.max() > 2
+    rail = np.array([reference.reactions(*step, H)[0] for step in zip(x, x_next, strict=True)])
+    assert rail.min() < 0
+
+
+def free_energy(q, v):
+    """Kinetic energy of cart and pole in pieces: q = (cart x, height; hinge of the pole x, height; angle)."""
+    tip = v[2:4] + cartpole.LENGTH * v[4] * jnp.stack([jnp.cos(q[4]), jnp.sin(q[4])])
+    return (cartpole.CART_MASS * v[:2] @ v[:2] + cartpole.POLE_MASS * tip @ tip) / 2
+
+
+def free_height(q):
+    pole = cartpole.POLE_MASS * (q[3] - cartpole.LENGTH * jnp.cos(q[4]))
+    return cartpole.GRAVITY * (cartpole.CART_MASS * q[1] + pole)
+
+
+def test_reactions_hold_the_pieces_together(rng):
+    """Cart and pole as free bodies move as they did once rail and hinge push them with the reactions."""
+    free = Mechanism(
+        kinetic_energy=free_energy,
+        potential_energy=free_height,
+        input_map=lambda q: jnp.eye(5),
+        num_positions=5,
+        num_inputs=5,
+    )
+    mechanics = DiscreteMechanics(free, jnp.asarray(H))
+
+    def embed(q):
+        return jnp.stack([q[0], jnp.zeros(()), q[0], jnp.zeros(()), q[1]])
+
+    for _ in range(20):
+        q0, q1, q2 = jnp.asarray(rng.uniform(-3, 3, (3, 2)))
+        rail, hinge = cartpole.reactions(Motion(q0, q1, q2, jnp.asarray(H)))
+        push = jnp.concatenate([-hinge[:1], rail[None] - hinge[1:], hinge, jnp.zeros(1)])
+        momentum = mechanics.momentum_after(embed(q0), embed(q1))
+        rows = mechanics.balance(momentum, embed(q1), embed(q2), push, jnp.zeros(0))
+        np.testing.assert_allclose(rows[1:4], 0, atol=1e-8)  # left: along the rail, about the hinge
+
+
 # (velocities before, control): both joints slide; the cart sticks although it is pushed; both stick.
 MODES = {
     "slip": (np.array([0.8, -1.5]), np.array([0.3])),
@@ -85,6 +146,20 @@ MODES = {
     "stick": (np.array([0.0, 0.0]), np.array([0.02])),
 }
 sensitivities: Any = eqx.filter_jit(DYNAMICS.sensitivities)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_derivatives_with_loads_from_the_motion(mode):
+    dynamics = cartpole.dynamics(COEFFICIENT, smoothing=None, coupled=True)
+    v, u = MODES[mode]
+    q = np.array([0.1, 0.0 if mode == "stick" else 0.4])
+    x = np.concatenate([q - H * v, q])
+    step: Any = eqx.filter_jit(dynamics.step)
+    local = eqx.filter_jit(dynamics.sensitivities)(jnp.asarray(x), jnp.asarray(u), T)
+    difference_A = central(lambda x: step(jnp.asarray(x), jnp.asarray(u), T), x, 1e-5)
+    difference_B = central(lambda u: step(jnp.asarray(x), jnp.asarray(u), T), u, 1e-5)
+    assert relative_error(local.A, difference_A) <= 1e-5
+    assert relative_error(local.B, difference_B) <= 1e-5
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -105,7 +180,7 @@ def test_derivatives_against_differences(mode):
 
 def check_plan(scenario, plan):
     label = scenario.variant
-    paper = scenario.variant.endswith("_paper")
+    paper, coupled = scenario.variant.endswith("_paper"), scenario.variant.endswith("_coupled")
     assert od.result_name(plan.result) == "successful", label
     assert plan.constraint_violation <= (5e-3 if paper else 1e-3), label
     assert scenario.goal_error(plan) <= (5e-3 if paper else 1e-3), label
@@ -113,7 +188,8 @@ def check_plan(scenario, plan):
     if scenario.variant != "frictionless":
         states, controls = np.asarray(plan.states), np.asarray(plan.controls)
         b = np.asarray(plan.step_info.outputs["friction_impulse"])
-        check_laws((states[:-1], states[1:]), controls, b, float(scenario.variant.split("_")[1]), paper)
+        coefficient = float(scenario.variant.split("_")[1])
+        check_laws((states[:-1], states[1:]), controls, b, coefficient, paper, coupled)
 
 
 def test_default_variant_swings_up():
@@ -147,6 +223,10 @@ BOUNDS = {
     "friction_0.1_paper": (11.94, 188),
     "friction_0.25_paper": (32.5, 236),
     "friction_0.35_paper": (69.0, 206),
+    "friction_0.1_coupled": (6.6, 284),
+    "friction_0.25_coupled": (22.6, 284),
+    "friction_0.35_coupled": (44.4, 284),
+    "friction_0.5_coupled": (190.0, 284),
 }
 
 

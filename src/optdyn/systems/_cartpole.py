@@ -2,8 +2,10 @@
 
 Parameters, costs and the published step: 'Trajectory Optimization with Optimization-Based Dynamics' (2021)
 and its companion code. The angle counts from hanging down. The state is (q_previous, q) [4] with
-q = (cart in m, pole in rad); the control is the impulse on the cart per step in N s [1]. The normal impulses
-of both joints are fixed: what carries the weight at rest.
+q = (cart in m, pole in rad); the control is the impulse on the cart per step in N s [1].
+
+As published, the normal impulses of both joints are fixed: what carries the weight at rest. In the variants
+`_coupled` they follow from the motion: see `reactions`.
 """
 
 from functools import lru_cache
@@ -11,7 +13,15 @@ from functools import lru_cache
 import jax.numpy as jnp
 import numpy as np
 
-from optdyn.dynamics import Friction, Mechanism, ProgramDynamics, frictional_dynamics, mechanical_dynamics
+from optdyn._typing import Array
+from optdyn.dynamics import (
+    Friction,
+    Mechanism,
+    Motion,
+    ProgramDynamics,
+    frictional_dynamics,
+    mechanical_dynamics,
+)
 from optdyn.interior_point import InteriorPoint
 from optdyn.systems._scenario import Panel, Scenario, Settings, Shape
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
@@ -27,6 +37,8 @@ CENTRAL_PATH = 1e-4  # J: largest friction impulse times slip at which friction 
 SMOOTHING = 0.1  # J, times the coefficient of friction
 # What presses the joints together in one step: N s on the rail, N m s in the hinge.
 NORMAL_IMPULSE = GRAVITY * STEP * np.array([CART_MASS + POLE_MASS, POLE_MASS * LENGTH])
+# Share of the load at rest with which the bearings are clamped, so that a load of zero is no kink.
+PRELOAD = 0.01
 
 
 def _kinetic_energy(q, v):
@@ -57,6 +69,35 @@ def _normal_impulse(motion, gap_impulse):
     return jnp.asarray(NORMAL_IMPULSE, motion.q2.dtype)
 
 
+def _tip_momentum(q_from, q_to, h):
+    """Linear momentum of the pole [2] (along the rail, upwards) on the way between two configurations."""
+    middle, v = (q_from + q_to) / 2, (q_to - q_from) / h
+    along, up = v[0] + LENGTH * jnp.cos(middle[1]) * v[1], LENGTH * jnp.sin(middle[1]) * v[1]
+    return POLE_MASS * jnp.stack([along, up])
+
+
+def reactions(motion: Motion) -> tuple[Array, Array]:
+    """Normal impulse of the rail on the cart [], impulse of the hinge on the pole [2], in N s per step.
+
+    They are what the discrete equations of motion ask for in the directions that rail and hinge hold: with
+    free coordinates for the height of the cart and the place of the pole's lower end, the rows of these
+    coordinates in the discrete Euler-Lagrange equations are the momentum balances below. A rail that has to
+    hold the cart down has a negative normal impulse.
+    """
+    h = motion.h.astype(motion.q2.dtype)
+    before, after = _tip_momentum(motion.q0, motion.q1, h), _tip_momentum(motion.q1, motion.q2, h)
+    weight = jnp.stack([jnp.zeros_like(h), GRAVITY * POLE_MASS * h])
+    hinge = after - before + weight
+    return hinge[1] + GRAVITY * CART_MASS * h, hinge
+
+
+def _coupled_normal_impulse(motion, gap_impulse):
+    """Sizes of both reactions; the lever of the hinge is the length of the pole, as at rest."""
+    rail, hinge = reactions(motion)
+    square = jnp.stack([rail**2, LENGTH**2 * jnp.sum(hinge**2)])
+    return jnp.sqrt(square + jnp.asarray((PRELOAD * NORMAL_IMPULSE) ** 2, square.dtype))
+
+
 MECHANISM = Mechanism(
     kinetic_energy=_kinetic_energy,
     potential_energy=_potential_energy,
@@ -73,8 +114,12 @@ def dynamics(
     paper: bool = False,
     central_path: float = CENTRAL_PATH,
     smoothing: float | None = 1e-3,
+    coupled: bool = False,
 ) -> ProgramDynamics:
-    """Time stepping with the coefficient `friction` in both joints; `paper`: the published discretisation."""
+    """Time stepping with the coefficient `friction` in both joints.
+
+    `paper`: the published discretisation. `coupled`: normal impulses that follow from the motion.
+    """
     settings = {
         "input_units": "impulse",
         "form": "paper_compat" if paper else "variational",
@@ -84,7 +129,10 @@ def dynamics(
     if friction == 0:
         return mechanical_dynamics(MECHANISM, STEP, **settings)
     joints = Friction(
-        slip=_slip, normal_impulse=_normal_impulse, coefficient=np.full(2, friction), dims=(1, 1)
+        slip=_slip,
+        normal_impulse=_coupled_normal_impulse if coupled else _normal_impulse,
+        coefficient=np.full(2, friction),
+        dims=(1, 1),
     )
     return frictional_dynamics(MECHANISM, joints, STEP, **settings)
 
@@ -107,7 +155,7 @@ def _goal_error(plan: Plan) -> float:
 
 def build(variant: str, settings: Settings) -> Scenario:
     """Swing up from hanging at rest and stop upright where the cart began."""
-    paper = variant.endswith("_paper")
+    paper, coupled = variant.endswith("_paper"), variant.endswith("_coupled")
     friction = 0.0 if variant == "frictionless" else float(variant.split("_")[1])
     central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
     # Derivatives that blur the slip over the same range of speeds, whatever the coefficient is. From its own
@@ -122,9 +170,10 @@ def build(variant: str, settings: Settings) -> Scenario:
         name="cartpole",
         variant=variant,
         description="Swing up a pole on a cart"
-        + (f", friction coefficient {friction:g} on the rail and in the hinge" if friction else ""),
+        + (f", friction coefficient {friction:g} on the rail and in the hinge" if friction else "")
+        + (", in proportion to the reactions" if coupled else ""),
         problem=TrajectoryProblem(
-            dynamics(friction, paper, central_path),
+            dynamics(friction, paper, central_path, coupled=coupled),
             horizon=HORIZON,
             stage_cost=_stage_cost,
             terminal_cost=_terminal_cost,
@@ -173,10 +222,8 @@ def _panels(plan: Plan, friction: float) -> list[Panel]:
     ]
     if friction:
         impulse = np.asarray(plan.step_info.outputs["friction_impulse"])
+        limit = np.asarray(plan.step_info.outputs["friction_limit"])
         for i, (name, unit) in enumerate((("rail", "N s"), ("hinge", "N m s"))):
-            limit = float(friction * NORMAL_IMPULSE[i])
-            series = {name: impulse[:, i]}
-            panels.append(
-                Panel(f"Friction of the {name}", unit, times[1:], series, (-limit, limit), kind="step")
-            )
+            series = {name: impulse[:, i], "limit": limit[:, i], "limit, other side": -limit[:, i]}
+            panels.append(Panel(f"Friction of the {name} and its cone", unit, times[1:], series, kind="step"))
     return panels
