@@ -190,6 +190,7 @@ def check_plan(scenario, plan):
         b = np.asarray(plan.step_info.outputs["friction_impulse"])
         coefficient = float(scenario.variant.split("_")[1])
         check_laws((states[:-1], states[1:]), controls, b, coefficient, paper, coupled)
+    check_pictures(scenario, plan)
 
 
 def test_default_variant_swings_up():
@@ -197,7 +198,6 @@ def test_default_variant_swings_up():
     plan = solve(scenario)
     check_plan(scenario, plan)
     check_panels(scenario, plan)
-    check_pictures(scenario, plan)
 
 
 def test_seeds_and_frictions_share_compiled_code():

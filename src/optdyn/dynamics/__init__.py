@@ -12,7 +12,7 @@ from optdyn.dynamics._continuous import (
 from optdyn.dynamics._friction import Friction, FrictionalContactProblem, Motion, frictional_dynamics
 from optdyn.dynamics._mechanics import DiscreteMechanics, ImpactProblem, Mechanism, mechanical_dynamics
 from optdyn.dynamics._program import ProgramDynamics
-from optdyn.dynamics._space import StateSpace
+from optdyn.dynamics._space import StateSpace, rotation_matrix
 
 __all__ = [
     "RK4",
@@ -35,4 +35,5 @@ __all__ = [
     "StepInfo",
     "frictional_dynamics",
     "mechanical_dynamics",
+    "rotation_matrix",
 ]

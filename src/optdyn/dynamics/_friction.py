@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import NonnegativeOrthant, ProductCone, SecondOrderCone
-from optdyn.dynamics._mechanics import DiscreteMechanics, Mechanism, discretized
+from optdyn.dynamics._mechanics import DiscreteMechanics, Mechanism, discretized, pair_space
 from optdyn.dynamics._program import ProgramDynamics
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractComplementarityProblem
@@ -42,7 +42,8 @@ class Friction(eqx.Module):
     """Coulomb friction at n places of a mechanism.
 
     Arguments:
-        slip: `(q, v) -> [sum(dims)]`, tangential velocities of all places one after the other, linear in v.
+        slip: `(q, v) -> [sum(dims)]`, tangential velocities of all places one after the other, linear in the
+            velocity v [nv] of the mechanism at q.
             Rad/s at a joint, whose normal "impulse" is then in N m s.
         normal_impulse: `(motion, gap_impulse) -> N` [n], with a `Motion` and the impulses of the gaps [nc].
             A constant for a given load, an entry of `gap_impulse` for a contact.
@@ -69,6 +70,9 @@ class Friction(eqx.Module):
 
     def join(self, heads: Array, tails: Array) -> Array:
         """A vector of `cone` from the first entries of its blocks [n] and the others [sum(dims)]."""
+        if len(set(self.dims)) == 1:
+            blocks = [heads[:, None], tails.reshape(heads.size, self.dims[0])]
+            return jnp.concatenate(blocks, axis=1).reshape(-1)
         parts, start = [], 0
         for place, dim in enumerate(self.dims):
             parts += [heads[place : place + 1], tails[start : start + dim]]
@@ -77,6 +81,9 @@ class Friction(eqx.Module):
 
     def split(self, blocks: Array) -> tuple[Array, Array]:
         """What `join` was given."""
+        if len(set(self.dims)) == 1:
+            grid = blocks.reshape(len(self.dims), 1 + self.dims[0])
+            return grid[:, 0], grid[:, 1:].reshape(-1)
         heads, tails, start = [], [], 0
         for dim in self.dims:
             heads.append(blocks[start : start + 1])
@@ -88,8 +95,8 @@ class Friction(eqx.Module):
 class FrictionalContactProblem(AbstractComplementarityProblem):
     """Find q2, slip speeds and impulses: a balanced step with hard gaps and Coulomb friction.
 
-    The unknowns w are q2 and the slip speeds sigma [n]; the cone dual is (gap impulses, (psi, b) of each
-    place) and its slack (gaps, (sigma, v) of each place).
+    The unknowns w are q2 (its tangent at q1 where there are quaternions) and the slip speeds sigma [n]; the
+    cone dual is (gap impulses, (psi, b) of each place) and its slack (gaps, (sigma, v) of each place).
     """
 
     mechanics: DiscreteMechanics
@@ -99,23 +106,28 @@ class FrictionalContactProblem(AbstractComplementarityProblem):
 
     def equations(self, w: PyTree, z: Array, theta: PyTree) -> Array:
         mechanics, friction = self.mechanics, self.friction
-        q1, q2 = theta["q1"], w["q"]
+        q1 = theta["q1"]
+        q2 = mechanics.next_configuration(q1, w["q"])
         where = q2 if self.contact_at == "end" else q1
         gap_impulse, limit, tangential = self.impulses(z)
         none = jnp.zeros_like(gap_impulse)
         balance = mechanics.balance(theta["momentum"], q1, q2, theta["impulse"], none)
-        normal_pull = jax.vjp(mechanics.mechanism.gap, where)[1](gap_impulse)[0]
+        normal_pull = mechanics.gap_pull(q1, where, gap_impulse)
         # slip is linear in v, so its pullback is the same at every v.
-        slip_pull = jax.vjp(lambda v: friction.slip(where, v), jnp.zeros_like(q2))[1](tangential)[0]
+        none_moves = jnp.zeros(mechanics.mechanism.num_velocities, q2.dtype)
+        slip_pull = jax.vjp(lambda v: friction.slip(where, v), none_moves)[1](tangential)[0]
+        slip_pull = mechanics.mechanism.space.transport(where, q1, slip_pull)
         normal = friction.normal_impulse(Motion(theta["q0"], q1, q2, mechanics.h), gap_impulse)
         return jnp.concatenate(
             [balance + normal_pull + slip_pull, limit - friction.coefficient.astype(z.dtype) * normal]
         )
 
     def slack(self, w: PyTree, z: Array, theta: PyTree) -> Array:
-        slip = self.friction.slip(w["q"], (w["q"] - theta["q1"]) / self.mechanics.h)
-        blocks = self.friction.join(w["slip_speed"], slip)
-        return jnp.concatenate([self.mechanics.mechanism.gap(w["q"]), blocks])
+        q2 = self.mechanics.next_configuration(theta["q1"], w["q"])
+        # The step turns about an axis that is the same in the frames of q1 and q2, and so is the velocity.
+        _, v = self.mechanics.between(theta["q1"], q2)
+        blocks = self.friction.join(w["slip_speed"], self.friction.slip(q2, v))
+        return jnp.concatenate([self.mechanics.mechanism.gap(q2), blocks])
 
     def impulses(self, z: Array) -> tuple[Array, Array, Array]:
         """(gap impulses [nc], largest friction impulses psi [n], friction impulses b [sum(dims)])."""
@@ -135,10 +147,12 @@ class _Functions(eqx.Module):
         return {"momentum": momentum, "q0": q0, "q1": q1, "impulse": self.unit * u}
 
     def guess(self, x, u, t):
-        return {"q": x[x.size // 2 :], "slip_speed": jnp.ones(len(self.problem.friction.dims), x.dtype)}
+        unknown = self.problem.mechanics.next_guess(x[x.size // 2 :])
+        return {"q": unknown, "slip_speed": jnp.ones(len(self.problem.friction.dims), x.dtype)}
 
     def next_state(self, x, u, t, w, z):
-        return jnp.concatenate([x[x.size // 2 :], w["q"]])
+        q1 = x[x.size // 2 :]
+        return jnp.concatenate([q1, self.problem.mechanics.next_configuration(q1, w["q"])])
 
     def outputs(self, x, u, t, w, z):
         gap_impulse, limit, tangential = self.problem.impulses(z)
@@ -194,4 +208,5 @@ def frictional_dynamics(
         control_dim=mechanism.num_inputs,
         solver=solver,
         smoothing=smoothing,
+        state_space=pair_space(mechanism),
     )

@@ -9,6 +9,13 @@ integrators', 2001, sections 1.1 and 3.2):
 with qm, vm the midpoint and velocity between q1 and q2, p the input impulse of the step, F_ij the other
 forces at the midpoint of an interval (half of the impulse goes to either end), and lambda >= 0 the impulses
 of the gaps, which act at the end of the step: gap(q2) >= 0, lambda o gap = kappa.
+
+Where configurations hold attitudes as unit quaternions, the velocity is d / h with q2 = `retract(q1, d)` in
+Cayley's chart, the midpoint is half of the rotation, and D1, D2 are derivatives along tangents: a Lie group
+variational integrator (Marsden, Pekarsky and Shkoller, 'Discrete Euler-Poincare and Lie-Poisson equations',
+1999; Bou-Rabee and Marsden, 'Hamilton-Pontryagin integrators on Lie groups', 2009, for charts). A free body
+keeps its angular momentum in space to rounding. The balance is in the frame of the body at q1; impulses that
+act elsewhere are brought there as vectors in space.
 """
 
 from collections.abc import Callable
@@ -20,7 +27,9 @@ import jax.numpy as jnp
 
 from optdyn._typing import Array, Float, PyTree
 from optdyn.cones import NonnegativeOrthant
+from optdyn.dynamics._base import check_dims
 from optdyn.dynamics._program import ProgramDynamics
+from optdyn.dynamics._space import StateSpace
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractComplementarityProblem
 
@@ -37,6 +46,9 @@ class Mechanism(eqx.Module):
         num_positions, num_inputs, num_gaps: nq, nu, nc.
         published_bias: `(q, v) -> C` [nq], velocity and gravity terms as a published code states them, used
             by the form "paper_compat" only. Default: what that form derives from the Lagrangian.
+        quaternions: indices in q where unit quaternions (w, x, y, z) start. Default: none. Velocities and
+            forces are then tangents [nv] as `StateSpace` has them, nv = nq - number of quaternions: angular
+            velocities and torques in the frame of the body, in the place of the four numbers.
     """
 
     kinetic_energy: Callable
@@ -48,6 +60,7 @@ class Mechanism(eqx.Module):
     num_inputs: int = eqx.field(static=True)
     num_gaps: int = eqx.field(static=True)
     published_bias: Callable | None
+    space: StateSpace
 
     def __init__(
         self,
@@ -61,6 +74,7 @@ class Mechanism(eqx.Module):
         gap: Callable | None = None,
         num_gaps: int = 0,
         published_bias: Callable | None = None,
+        quaternions: tuple[int, ...] = (),
     ):
         if (gap is None) != (num_gaps == 0):
             raise ValueError("give gap and num_gaps together")
@@ -73,16 +87,22 @@ class Mechanism(eqx.Module):
         self.gap = _no_gap if gap is None else gap
         self.num_positions, self.num_inputs, self.num_gaps = num_positions, num_inputs, num_gaps
         self.published_bias = published_bias
+        self.space = check_dims(num_positions, num_inputs, StateSpace(quaternions, "cayley"))
 
-    def lagrangian(self, q: Float[Array, " nq"], v: Float[Array, " nq"]) -> Float[Array, ""]:
+    @property
+    def num_velocities(self) -> int:
+        """Number nv of coordinates of a velocity."""
+        return self.space.tangent_dim(self.num_positions)
+
+    def lagrangian(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, ""]:
         """L = T - V in J."""
         return self.kinetic_energy(q, v) - self.potential_energy(q)
 
-    def energy(self, q: Float[Array, " nq"], v: Float[Array, " nq"]) -> Float[Array, ""]:
+    def energy(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, ""]:
         """T + V in J."""
         return self.kinetic_energy(q, v) + self.potential_energy(q)
 
-    def momentum(self, q: Float[Array, " nq"], v: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    def momentum(self, q: Float[Array, " nq"], v: Float[Array, " nv"]) -> Float[Array, " nv"]:
         """dL/dv."""
         return jax.grad(self.lagrangian, argnums=1)(q, v)
 
@@ -111,28 +131,67 @@ class DiscreteMechanics(eqx.Module):
             dq = dq - momentum_rate
         return dq, dv
 
-    def momentum_after(self, q0: Float[Array, " nq"], q1: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    def between(self, qa: Float[Array, " nq"], qb: Float[Array, " nq"]) -> tuple[Array, Array]:
+        """Midpoint and velocity [nv] of the motion from qa to qb, which turns about a fixed axis."""
+        space = self.mechanism.space
+        if not space.quaternions:
+            return (qa + qb) / 2, (qb - qa) / self.h
+        return space.midpoint(qa, qb), space.difference(qb, qa) / self.h
+
+    def momentum_after(self, q0: Float[Array, " nq"], q1: Float[Array, " nq"]) -> Float[Array, " nv"]:
         """D2 L_d(q0, q1) + h/2 F: the momentum with which the system arrives at q1."""
-        qm, vm = (q0 + q1) / 2, (q1 - q0) / self.h
+        qm, vm = self.between(q0, q1)
+        space = self.mechanism.space
+        if space.quaternions:
+            force = self.mechanism.force(qm, vm)
+            slope = jax.grad(lambda d: self._discrete_lagrangian(q0, space.nudge(q1, d)))(self._no_step(q1))
+            return slope + self.h / 2 * space.transport(qm, q1, force)
         dq, dv = self._slopes(qm, vm)
         if self.form == "variational":
             dq = dq + self.mechanism.force(qm, vm)
         return self.h / 2 * dq + dv
 
-    def momentum_before(self, q1: Float[Array, " nq"], q2: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    def momentum_before(self, q1: Float[Array, " nq"], q2: Float[Array, " nq"]) -> Float[Array, " nv"]:
         """-D1 L_d(q1, q2): the momentum with which the system leaves q1."""
-        dq, dv = self._slopes((q1 + q2) / 2, (q2 - q1) / self.h)
+        space = self.mechanism.space
+        if space.quaternions:
+            slope = jax.grad(lambda d: self._discrete_lagrangian(space.nudge(q1, d), q2))
+            return -slope(self._no_step(q1))
+        dq, dv = self._slopes(*self.between(q1, q2))
         return dv - self.h / 2 * dq
 
-    def balance(self, momentum, q1, q2, impulse, limit_impulse) -> Float[Array, " nq"]:
+    def balance(self, momentum, q1, q2, impulse, limit_impulse) -> Float[Array, " nv"]:
         """Impulse balance of the step in N s (or N m s): zero on the motion."""
         mechanism = self.mechanism
-        qm, vm = (q1 + q2) / 2, (q2 - q1) / self.h
-        _, pull = jax.vjp(mechanism.gap, q2)
-        (contact,) = pull(limit_impulse)
+        qm, vm = self.between(q1, q2)
+        contact = self.gap_pull(q1, q2, limit_impulse)
         force_share = self.h / 2 if self.form == "variational" else self.h
-        total = mechanism.input_map(qm) @ impulse + force_share * mechanism.force(qm, vm) + contact
+        applied = mechanism.input_map(qm) @ impulse + force_share * mechanism.force(qm, vm)
+        total = mechanism.space.transport(qm, q1, applied) + contact
         return momentum - self.momentum_before(q1, q2) + total
+
+    def gap_pull(self, q1, where, gap_impulse: Float[Array, " nc"]) -> Float[Array, " nv"]:
+        """Impulse on the mechanism at q1 from the gaps' impulses, whose directions are those of `where`."""
+        mechanism, space = self.mechanism, self.mechanism.space
+        if not space.quaternions:
+            return jax.vjp(mechanism.gap, where)[1](gap_impulse)[0]
+        _, pull = jax.vjp(lambda d: mechanism.gap(space.nudge(where, d)), self._no_step(where))
+        return space.transport(where, q1, pull(gap_impulse)[0])
+
+    def next_guess(self, q1: Float[Array, " nq"]) -> Array:
+        """The unknown of a step that stays at q1: q2, or its tangent at q1 where there are quaternions."""
+        return self._no_step(q1) if self.mechanism.space.quaternions else q1
+
+    def next_configuration(self, q1: Float[Array, " nq"], unknown: Array) -> Float[Array, " nq"]:
+        """q2 from the unknown of the step."""
+        space = self.mechanism.space
+        return space.retract(q1, unknown) if space.quaternions else unknown
+
+    def _discrete_lagrangian(self, qa, qb):
+        return self.h * self.mechanism.lagrangian(*self.between(qa, qb))
+
+    def _no_step(self, q):
+        return jnp.zeros(self.mechanism.num_velocities, q.dtype)
 
 
 class ImpactProblem(AbstractComplementarityProblem):
@@ -142,10 +201,11 @@ class ImpactProblem(AbstractComplementarityProblem):
     cone: NonnegativeOrthant
 
     def equations(self, w: PyTree, z: Array, theta: PyTree) -> Array:
-        return self.mechanics.balance(theta["momentum"], theta["q1"], w, theta["impulse"], z)
+        q2 = self.mechanics.next_configuration(theta["q1"], w)
+        return self.mechanics.balance(theta["momentum"], theta["q1"], q2, theta["impulse"], z)
 
     def slack(self, w: PyTree, z: Array, theta: PyTree) -> Array:
-        return self.mechanics.mechanism.gap(w)
+        return self.mechanics.mechanism.gap(self.mechanics.next_configuration(theta["q1"], w))
 
 
 def discretized(
@@ -162,6 +222,8 @@ def discretized(
         raise ValueError(f"input_units must be 'impulse' or 'force', got {input_units!r}")
     if form not in ("variational", "paper_compat"):
         raise ValueError(f"form must be 'variational' or 'paper_compat', got {form!r}")
+    if form == "paper_compat" and mechanism.space.quaternions:
+        raise ValueError("the form 'paper_compat' has no attitudes; use 'variational'")
     mechanics = DiscreteMechanics(mechanism, jnp.asarray(h, jnp.result_type(float)), form)
     return mechanics, 1.0 if input_units == "impulse" else float(h)
 
@@ -177,7 +239,8 @@ def mechanical_dynamics(
 ) -> ProgramDynamics:
     """Time stepping of a mechanism with hard gaps, as `ProgramDynamics`.
 
-    The state is (q_previous, q) [2 nq]; velocities are (q - q_previous) / h. `StepInfo.outputs["impulse"]`
+    The state is (q_previous, q) [2 nq]; velocities are (q - q_previous) / h, with the difference of the state
+    space where there are quaternions. `StepInfo.outputs["impulse"]`
     holds the impulses of the gaps [nc] in N s (N m s for angles).
 
     Arguments:
@@ -193,14 +256,21 @@ def mechanical_dynamics(
     return ProgramDynamics(
         ImpactProblem(mechanics=mechanics, cone=NonnegativeOrthant(mechanism.num_gaps)),
         parameters=_StepParameters(mechanics, unit),
-        guess=_LastPositions(nq),
-        next_state=_NextPositions(nq),
+        guess=_LastPositions(mechanics),
+        next_state=_NextPositions(mechanics),
         outputs=_impulses,
         state_dim=2 * nq,
         control_dim=mechanism.num_inputs,
         solver=solver,
         smoothing=smoothing,
+        state_space=pair_space(mechanism),
     )
+
+
+def pair_space(mechanism: Mechanism) -> StateSpace:
+    """Space of the states (q_previous, q)."""
+    starts = mechanism.space.quaternions
+    return StateSpace((*starts, *(mechanism.num_positions + start for start in starts)))
 
 
 # Modules rather than closures: two dynamics of equal mechanisms then share one compiled program.
@@ -211,8 +281,7 @@ class _StepParameters(eqx.Module):
     unit: float = eqx.field(static=True)
 
     def __call__(self, x, u, t):
-        nq = self.mechanics.mechanism.num_positions
-        q0, q1 = x[:nq], x[nq:]
+        q0, q1 = jnp.split(x, 2)
         momentum = self.mechanics.momentum_after(q0, q1)
         return {"momentum": momentum, "q1": q1, "impulse": self.unit * u}
 
@@ -220,19 +289,20 @@ class _StepParameters(eqx.Module):
 class _LastPositions(eqx.Module):
     """Cold start: nothing moves."""
 
-    num_positions: int = eqx.field(static=True)
+    mechanics: DiscreteMechanics
 
     def __call__(self, x, u, t):
-        return x[self.num_positions :]
+        return self.mechanics.next_guess(x[x.size // 2 :])
 
 
 class _NextPositions(eqx.Module):
     """(q_previous, q) after the step."""
 
-    num_positions: int = eqx.field(static=True)
+    mechanics: DiscreteMechanics
 
-    def __call__(self, x, u, t, q2, impulse):
-        return jnp.concatenate([x[self.num_positions :], q2])
+    def __call__(self, x, u, t, unknown, impulse):
+        q1 = x[x.size // 2 :]
+        return jnp.concatenate([q1, self.mechanics.next_configuration(q1, unknown)])
 
 
 def _impulses(x, u, t, q2, impulse):
