@@ -30,8 +30,8 @@ class StateSpace(eqx.Module):
 
     Arguments:
         quaternions: indices in the state where unit quaternions (w, x, y, z) start, in ascending order.
-        chart: "exponential", or "cayley": the quaternion (1, d/2) / |(1, d/2)| in the place of exp(d / 2). They
-            agree to second order; Cayley's has no series at zero and is cheaper, but its d, of length
+        chart: "exponential", or "cayley": the quaternion (1, d/2) / |(1, d/2)| in the place of exp(d / 2).
+            They agree to second order; Cayley's has no series at zero and is cheaper, but its d, of length
             2 tan(angle / 2), is no angle.
 
     Raises:

@@ -1,19 +1,30 @@
-"""A box on a plane in space: it slides, tips and tumbles under a wrench at its centre, with Coulomb friction.
+"""A box on a plane in space that slides, tips and tumbles under a wrench at its centre, with Coulomb friction.
 
-The configuration q is (centre in m, attitude as a unit quaternion (w, x, y, z)) [7], the state (q_previous, q)
-[14], a tangent of it [12]. Controls are forces in N and torques in N m at the centre, in the directions of the
-world. Every corner touches the plane z = 0 with a gap and a friction cone of dimension 3.
+The configuration q is (centre in m, attitude as a unit quaternion (w, x, y, z)) [7], the state is
+(q_previous, q) [14], a tangent of it [12]. Controls are forces in N and torques in N m at the centre, in the
+directions of the world. Every corner touches the plane z = 0 with a gap and a friction cone of dimension 3.
 """
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from optdyn._typing import Array, Float
-from optdyn.dynamics import Friction, Mechanism, ProgramDynamics, frictional_dynamics, rotation_matrix
+from optdyn.dynamics import (
+    Friction,
+    Mechanism,
+    ProgramDynamics,
+    StateSpace,
+    frictional_dynamics,
+    rotation_matrix,
+)
 from optdyn.interior_point import InteriorPoint
+from optdyn.systems._box3d_pictures import draw, panels
+from optdyn.systems._scenario import Scenario, Settings
+from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
 HALF = np.array([0.15, 0.1, 0.1])  # m, half the edges of the box
 MASS = 1.0  # kg
@@ -82,7 +93,8 @@ def dynamics(
     Arguments:
         inputs: components of the wrench (force x, y, z; torque x, y, z) that the controls are.
         corners: 8, or 4 for the lower ones only.
-        central_path, smoothing: as in `ProgramDynamics`.
+        central_path: kappa at which the box is simulated.
+        smoothing: as in `ProgramDynamics`.
     """
     box = Box(jnp.asarray(HALF * SIGNS[:corners]), jnp.asarray(np.eye(6)[:, list(inputs)]))
     mechanism = Mechanism(
@@ -108,3 +120,73 @@ def dynamics(
         solver=InteriorPoint(central_path=central_path),
         smoothing=smoothing,
     )
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the box shall do.
+
+    `goal` is (x, y in m, rotation vector in rad); `pushes` are pairs of a number of steps and the control of
+    the first guess during them.
+    """
+
+    description: str
+    inputs: tuple[int, ...]
+    limits: tuple[float, ...]
+    goal: tuple[float, ...]
+    pushes: tuple[tuple[int, tuple[float, ...]], ...]
+    extent: tuple[float, float, float, float]
+
+
+TASKS = {
+    "slide": Task(
+        description="Push a box over a plane to another place and turn it by a right angle",
+        inputs=(0, 1, 5),
+        limits=(8.0, 8.0, 1.0),
+        goal=(0.6, 0.4, 0.0, 0.0, np.pi / 2),
+        pushes=((12, (5.0, 3.0, 0.5)), (18, (0.0, 0.0, 0.0))),
+        extent=(-0.3, 0.9, -0.3, 0.7),
+    ),
+    "tumble": Task(
+        description="Tip a box over its edge onto the next face",
+        inputs=(0, 1, 2, 3, 4, 5),
+        limits=(6.0, 6.0, 6.0, 0.8, 0.8, 0.8),
+        goal=(0.0, 0.2, -np.pi / 2, 0.0, 0.0),
+        pushes=((8, (0.0, 3.0, 0.0, -0.8, 0.0, 0.0)), (22, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))),
+        extent=(-0.3, 0.5, -0.05, 0.4),
+    ),
+}
+HORIZON = 30
+_POSE = StateSpace((3,))
+
+
+class Objective(eqx.Module):
+    """Costs and goal; numbers only."""
+
+    goal: Float[Array, " 7"]
+    control_weight: Float[Array, " nu"]
+
+    def velocity(self, x):
+        """Velocity (centre in m/s; rotation in rad/s, in the frame of the box) [6] of the last step."""
+        return _POSE.difference(x[7:], x[:7]) / STEP
+
+    def pose_error(self, x):
+        """Position in the plane in m, and rotation vector in rad, from the goal [5]."""
+        off = _POSE.difference(x[7:], self.goal.astype(x.dtype))
+        return jnp.concatenate([off[:2], off[3:]])
+
+    def stage_cost(self, x, u, t):
+        """Effort and, with a small weight, motion: an integral over time."""
+        effort = jnp.sum(self.control_weight.astype(x.dtype) * u**2)
+        return STEP / 2 * (effort + MOTION_WEIGHT * jnp.sum(self.velocity(x) ** 2))
+
+    def terminal_cost(self, x):
+        """Half the square of what is left to the goal, at rest."""
+        return 5.0 * jnp.sum(self.pose_error(x) ** 2) + 0.05 * jnp.sum(self.velocity(x) ** 2)
+
+    def terminal_error(self, x):
+        """Zero at the goal at rest [11]; the height is the plane's business."""
+        return jnp.concatenate([self.pose_error(x), self.velocity(x)])
+
+
+MOTION_WEIGHT = 0.01

@@ -1,0 +1,2 @@
+"""tmp"""
+draw=panels=None
