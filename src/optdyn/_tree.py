@@ -49,7 +49,7 @@ def merge_equal(jaxpr: Jaxpr) -> Jaxpr:
     seen: dict[Any, list[Var]] = {}
     kept = []
 
-    def current(atom):
+    def current(atom: Any) -> Any:
         return atom if isinstance(atom, Literal) else stands_for.get(atom, atom)
 
     for equation in jaxpr.eqns:

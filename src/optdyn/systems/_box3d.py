@@ -1,4 +1,4 @@
-"""A box on a plane in space that slides, tips and tumbles under a wrench at its centre, with Coulomb friction.
+"""A box on a plane that slides, tips and tumbles under a wrench at its centre, with Coulomb friction.
 
 The configuration q is (centre in m, attitude as a unit quaternion (w, x, y, z)) [7], the state is
 (q_previous, q) [14], a tangent of it [12]. Controls are forces in N and torques in N m at the centre, in the
@@ -22,7 +22,7 @@ from optdyn.dynamics import (
     rotation_matrix,
 )
 from optdyn.interior_point import InteriorPoint
-from optdyn.systems._box3d_pictures import draw, panels
+from optdyn.systems._box3d_pictures import draw, panels, seen_extent
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
@@ -126,37 +126,47 @@ def dynamics(
 class Task:
     """What the box shall do.
 
-    `goal` is (x, y in m, rotation vector in rad); `pushes` are pairs of a number of steps and the control of
-    the first guess during them.
+    `inputs` are the components of the wrench that act, `corners` those that may touch, `goal` is (x, y in m,
+    rotation vector in rad); `pushes` are pairs of a number of steps and the control of the first guess during
+    them; `low` and `high` bound the region that is drawn, in m.
     """
 
     description: str
     inputs: tuple[int, ...]
     limits: tuple[float, ...]
+    corners: int
     goal: tuple[float, ...]
     pushes: tuple[tuple[int, tuple[float, ...]], ...]
-    extent: tuple[float, float, float, float]
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
 
 
+COMPONENTS = ("force x", "force y", "force z", "torque x", "torque y", "torque z")
 TASKS = {
+    # Without a force upwards or a torque about a horizontal axis the lower face stays down.
     "slide": Task(
         description="Push a box over a plane to another place and turn it by a right angle",
         inputs=(0, 1, 5),
         limits=(8.0, 8.0, 1.0),
+        corners=4,
         goal=(0.6, 0.4, 0.0, 0.0, np.pi / 2),
         pushes=((12, (5.0, 3.0, 0.5)), (18, (0.0, 0.0, 0.0))),
-        extent=(-0.3, 0.9, -0.3, 0.7),
+        low=(-0.3, -0.3, 0.0),
+        high=(0.9, 0.7, 0.3),
     ),
     "tumble": Task(
         description="Tip a box over its edge onto the next face",
         inputs=(0, 1, 2, 3, 4, 5),
         limits=(6.0, 6.0, 6.0, 0.8, 0.8, 0.8),
+        corners=8,
         goal=(0.0, 0.2, -np.pi / 2, 0.0, 0.0),
         pushes=((8, (0.0, 3.0, 0.0, -0.8, 0.0, 0.0)), (22, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))),
-        extent=(-0.3, 0.5, -0.05, 0.4),
+        low=(-0.4, -0.3, 0.0),
+        high=(0.4, 0.6, 0.4),
     ),
 }
 HORIZON = 30
+MOTION_WEIGHT = 0.01
 _POSE = StateSpace((3,))
 
 
@@ -189,4 +199,58 @@ class Objective(eqx.Module):
         return jnp.concatenate([self.pose_error(x), self.velocity(x)])
 
 
-MOTION_WEIGHT = 0.01
+def pose(x: float, y: float, turn: tuple[float, ...]) -> np.ndarray:
+    """Configuration of a box that lies on the plane, turned by a rotation vector [7]."""
+    flat, turned = jnp.asarray([x, y, 0.0, 1.0, 0.0, 0.0, 0.0]), jnp.asarray([0.0, 0.0, 0.0, *turn])
+    q = np.array(_POSE.retract(flat, turned))
+    q[2] = -np.min((HALF * SIGNS) @ rotation_matrix(jnp.asarray(q[3:])).T[:, 2])
+    return q
+
+
+def _goal_error(plan: Plan, objective: Objective) -> float:
+    return float(jnp.max(jnp.abs(objective.pose_error(plan.states[-1]))))
+
+
+def build(variant: str, settings: Settings) -> Scenario:
+    """Move the box to its goal and leave it at rest."""
+    task = TASKS[variant]
+    central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
+    if settings.smoothing is None:
+        smoothing = Continuation(1e-3, 1e-4, 0.5)
+    else:
+        smoothing = Continuation(settings.smoothing, settings.smoothing)
+    x, y, *turn = task.goal
+    start, goal = pose(0.0, 0.0, (0.0, 0.0, 0.0)), pose(x, y, tuple(turn))
+    limits, low, high = np.array(task.limits), np.array(task.low), np.array(task.high)
+    effort = jnp.asarray(1 / limits**2, settings.dtype)
+    objective = Objective(goal=jnp.asarray(goal, settings.dtype), control_weight=effort)
+    pushes = np.concatenate([np.tile(control, (steps, 1)) for steps, control in task.pushes])
+    noise = 1e-3 * np.random.default_rng(settings.seed).normal(size=pushes.shape)
+    return Scenario(
+        name="box3d",
+        variant=variant,
+        description=task.description,
+        problem=TrajectoryProblem(
+            dynamics(task.inputs, task.corners, central_path),
+            horizon=HORIZON,
+            stage_cost=objective.stage_cost,
+            terminal_cost=objective.terminal_cost,
+            terminal_constraint=Equality(objective.terminal_error),
+            control_bounds=(-limits, limits),
+        ),
+        x0=jnp.asarray(np.concatenate([start, start]), settings.dtype),
+        controls=jnp.asarray(pushes + noise, settings.dtype),
+        solver=AugmentedLagrangian(
+            ILQR(max_iterations=20, cost_tol=1e-4),
+            constraint_tol=1e-3,
+            max_rounds=25,
+            initial_penalty=10.0,
+            penalty_factor=4.0,
+            smoothing=smoothing,
+        ),
+        dt=STEP,
+        extent=seen_extent(low, high),
+        goal_error=partial(_goal_error, objective=objective),
+        draw=partial(draw, half=HALF, goal=goal, low=low, high=high),
+        panels=partial(panels, dt=STEP, names=tuple(COMPONENTS[i] for i in task.inputs), limits=limits),
+    )

@@ -28,6 +28,7 @@ _SCENARIOS: dict[str, tuple[str, ...]] = {
         "friction_0.35_coupled",
         "friction_0.5_coupled",
     ),
+    "box3d": ("slide", "tumble"),
     "hopper": ("gait_1", "gait_2", "gait_3", "gait_1_paper", "gait_2_paper", "gait_3_paper"),
     "planar_push": ("translate", "rotate", "translate_paper", "rotate_paper"),
     "rocket": ("projection", "nominal"),
