@@ -195,8 +195,8 @@ class Objective(eqx.Module):
         return 5.0 * jnp.sum(self.pose_error(x) ** 2) + 0.05 * jnp.sum(self.velocity(x) ** 2)
 
     def terminal_error(self, x):
-        """Zero at the goal at rest [11]; the height is the plane's business."""
-        return jnp.concatenate([self.pose_error(x), self.velocity(x)])
+        """Zero at the goal at rest [11]: pose, and motion per step; the height is the plane's business."""
+        return jnp.concatenate([self.pose_error(x), STEP * self.velocity(x)])
 
 
 def pose(x: float, y: float, turn: tuple[float, ...]) -> np.ndarray:
