@@ -98,11 +98,13 @@ def compilations():
 
 
 def test_another_seed_compiles_nothing(compilations):
-    first = solve(load("sliding_block", seed=0))
+    first, second = load("sliding_block", seed=0), load("sliding_block", seed=1)
+    assert not np.array_equal(first.controls, second.controls)
+    solve(first)
     compilations.clear()
-    second = solve(load("sliding_block", seed=1))
+    plan = solve(second)
     assert compilations == []
-    assert float(first.cost) != float(second.cost)
+    assert od.result_name(plan.result) == "successful"
 
 
 def check_sliding_block(variant):
