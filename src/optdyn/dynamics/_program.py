@@ -76,7 +76,7 @@ class ProgramDynamics(AbstractDynamics):
 
     def step(self, x, u, t):
         system, w = self._bind(x, u, t)
-        start = cold_start(stop_gradient(system), stop_gradient(w))
+        start = cold_start(stop_gradient(system), stop_gradient(w), self.solver.dual_scale)
         path = solve_system(system, start, self.solver, ImplicitAdjoint(self.smoothing))
         return self._next(x, u, t, path.point)
 
@@ -90,7 +90,7 @@ class ProgramDynamics(AbstractDynamics):
         return single_kernel(solve, x, u, t, warm)
 
     def first_guess(self, x, u, t):
-        return stop_gradient(cold_start(*self._bind(x, u, t)))
+        return stop_gradient(cold_start(*self._bind(x, u, t), self.solver.dual_scale))
 
     def sensitivities(self, x, u, t, warm=None, smoothing=None):
         kappa = smoothing if smoothing is not None else self.smoothing
@@ -156,7 +156,7 @@ class ProgramDynamics(AbstractDynamics):
 
     def _solve(self, system, w, warm: PrimalDualPoint | None, solver: InteriorPoint) -> PathPoint:
         system, w, warm = stop_gradient((system, w, warm))
-        return stop_gradient(run_attempts(solver, system, cold_start(system, w), warm))
+        return stop_gradient(run_attempts(solver, system, cold_start(system, w, solver.dual_scale), warm))
 
     def _info(self, path: PathPoint, outputs: dict) -> StepInfo:
         residual = jnp.max(jnp.stack(jax.tree.leaves(path.violations)))

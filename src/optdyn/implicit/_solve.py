@@ -140,7 +140,7 @@ def _start(system: AbstractSystem, w: Array, guess, solver: InteriorPoint) -> Pr
         point = PrimalDualPoint(jnp.concatenate([w, guess.equality_dual]), guess.cone_dual, guess.slack)
         return warm_start(system, point, jnp.asarray(solver.central_path, w.dtype))
     w = jnp.concatenate([w, jnp.zeros(system.num_equality, w.dtype)])
-    return cold_start(system, w)
+    return cold_start(system, w, solver.dual_scale)
 
 
 def solve_system(

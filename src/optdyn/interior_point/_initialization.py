@@ -16,18 +16,18 @@ def push_inside(cone: AbstractCone, a: Array, margin: Array) -> Array:
     return a + jnp.where(jnp.isfinite(lift), lift, 0) * cone.identity(a.dtype)
 
 
-def cold_start(system: AbstractSystem, w: Array) -> PrimalDualPoint:
+def cold_start(system: AbstractSystem, w: Array, dual_scale: float | Array = 1.0) -> PrimalDualPoint:
     """A start from decision variables alone.
 
     Programs: one linear solve with W = I gives the multipliers that fit the guess best (for quadratic
     data also w; Vandenberghe, CVXOPT report, section 5.3), then s and z are pushed into the cone.
-    Complementarity systems: s = z = e, because the slack of a contact that is about to close is no
-    measure of anything; the slack rows close within the first steps.
+    Complementarity systems: s = e and z = `dual_scale` e, because the slack of a contact that is about to
+    close is no measure of anything; the slack rows close within the first steps.
     """
     cone, guess = system.cone, w
     e = cone.identity(w.dtype)
     if not system.symmetric:
-        return PrimalDualPoint(w, e, e)
+        return PrimalDualPoint(w, dual_scale * e, e)
     n = system.num_primal
     zero = jnp.zeros_like(e)
     w = w.at[n:].set(0)

@@ -36,6 +36,8 @@ class InteriorPoint(eqx.Module):
             rounding alone exceeds it are accepted at their rounding error. Default 1e-10 in double, 2e-5
             in single precision.
         max_steps: Newton steps before giving up. Default 50.
+        dual_scale: size of the cone duals from which a complementarity system starts cold. Default 1. Of
+            use where typical ones are much larger: m g h for contact impulses of a mass m at a time step h.
 
     Other Arguments:
         boundary_fraction: share of the way to the boundary of the cone that one step may go.
@@ -53,6 +55,7 @@ class InteriorPoint(eqx.Module):
     central_path: float | Array = 1e-6
     residual_tol: float | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=50)
+    dual_scale: float = eqx.field(static=True, default=1.0)
     boundary_fraction: float = eqx.field(static=True, default=0.99)
     max_backtracks: int = eqx.field(static=True, default=30)
     regularization: float | None = eqx.field(static=True, default=None)
@@ -67,6 +70,8 @@ class InteriorPoint(eqx.Module):
             raise ValueError(f"residual_tol must be positive, got {self.residual_tol}")
         if self.max_steps < 1:
             raise ValueError(f"max_steps must be at least 1, got {self.max_steps}")
+        if not 0 < self.dual_scale < float("inf"):
+            raise ValueError(f"dual_scale must be a positive number, got {self.dual_scale}")
         if not 0 < self.boundary_fraction < 1:
             raise ValueError(f"boundary_fraction must lie between 0 and 1, got {self.boundary_fraction}")
 

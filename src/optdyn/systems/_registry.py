@@ -32,6 +32,7 @@ _SCENARIOS: dict[str, tuple[str, ...]] = {
     "hopper": ("gait_1", "gait_2", "gait_3", "gait_1_paper", "gait_2_paper", "gait_3_paper"),
     "planar_push": ("translate", "rotate", "translate_paper", "rotate_paper"),
     "rocket": ("projection", "nominal"),
+    "walker": ("step",),
     "sliding_block": ("friction_0.3", "friction_0.1", "frictionless"),
 }
 
