@@ -18,7 +18,7 @@ from optdyn.systems._walker_pictures import draw, panels
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
 TORQUE = 150.0  # N m
-PLACE_WEIGHT = 30.0  # 1 / m^2, of hip and of the foot that swings
+PLACE_WEIGHT = 300.0  # 1 / m^2, of hip and of the foot that swings
 TURN_WEIGHT = 1.0  # 1 / rad^2
 MOTION_WEIGHT = 0.03
 EFFORT_WEIGHT = 1e-4  # 1 / (N m)^2
@@ -56,7 +56,7 @@ def _goal_error(plan: Plan, goal: np.ndarray) -> float:
 
 
 def build(variant: str, settings: Settings) -> Scenario:
-    """Half a metre of way for the foot that swings."""
+    """One step: foot b from 0.35 m behind foot a to 0.35 m in front of it."""
     central_path = CENTRAL_PATH if settings.central_path is None else settings.central_path
     if settings.smoothing is None:
         smoothing = Continuation(1e-2, 1e-3, 0.5)
@@ -91,7 +91,7 @@ def build(variant: str, settings: Settings) -> Scenario:
             smoothing=smoothing,
         ),
         dt=STEP,
-        extent=(-0.7, 0.7, -0.1, 1.5),
+        extent=(-0.75, 0.75, -0.1, 1.45),
         goal_error=partial(_goal_error, goal=wanted[-1]),
         draw=draw,
         panels=partial(panels, dt=STEP, knee=KNEE, limit=TORQUE),

@@ -30,11 +30,11 @@ class Gait:
     leaves the ground; `phases` are steps of time on both feet, on foot a, and on both again.
     """
 
-    stride: float = 0.25
-    hip: float = 0.74
-    lift: float = 0.05
-    reach: float = 0.07
-    phases: tuple[int, int, int] = (12, 14, 12)
+    stride: float = 0.35
+    hip: float = 0.72
+    lift: float = 0.06
+    reach: float = 0.08
+    phases: tuple[int, int, int] = (13, 16, 13)
 
     @property
     def horizon(self) -> int:

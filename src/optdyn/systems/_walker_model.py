@@ -46,13 +46,13 @@ for _column, (_above, _below) in enumerate(((2, 3), (3, 4), (2, 5), (5, 6))):
 def points(q: Array, weights: np.ndarray) -> Array:
     """Positions (x, z) of points in m [k, 2]."""
     direction = jnp.stack([jnp.sin(q[2:]), -jnp.cos(q[2:])], axis=1)
-    return q[:2] + jnp.asarray(weights, q.dtype) @ direction
+    return q[None, :2] + jnp.asarray(weights, q.dtype) @ direction
 
 
 def velocities(q: Array, v: Array, weights: np.ndarray) -> Array:
     """Velocities of the same points in m/s [k, 2]."""
     turning = jnp.stack([jnp.cos(q[2:]), jnp.sin(q[2:])], axis=1) * v[2:, None]
-    return v[:2] + jnp.asarray(weights, q.dtype) @ turning
+    return v[None, :2] + jnp.asarray(weights, q.dtype) @ turning
 
 
 def _kinetic_energy(q, v):

@@ -25,7 +25,7 @@ def draw(x) -> list[Shape]:
         return [Shape("polyline", line, color=color, width=4.0, label=label), foot]
 
     return [
-        Shape("polyline", np.array([[-0.7, 0.0], [0.7, 0.0]]), color="#9AA0A6", width=2.0, label="ground"),
+        Shape("polyline", np.array([[-0.75, 0.0], [0.75, 0.0]]), color="#9AA0A6", width=2.0, label="ground"),
         *leg(3, ORANGE, "leg b"),
         Shape("polyline", np.stack([hip, hip - TORSO * down[0]]), color="#333333", width=6.0, label="torso"),
         *leg(1, BLUE, "leg a"),
