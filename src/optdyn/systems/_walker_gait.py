@@ -109,8 +109,5 @@ def feedforward(configurations: np.ndarray, single_support: np.ndarray) -> np.nd
 
 def _jacobians(q: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Velocities of points in x and in z per unit of velocity [k, 7]."""
-    hip = np.tile(np.eye(2)[:, None], (1, len(weights), 1))
-    return tuple(
-        np.hstack([part, weights * lever])
-        for part, lever in zip(hip, (np.cos(q[2:]), np.sin(q[2:])), strict=True)
-    )
+    x, z = np.tile([1.0, 0.0], (len(weights), 1)), np.tile([0.0, 1.0], (len(weights), 1))
+    return np.hstack([x, weights * np.cos(q[2:])]), np.hstack([z, weights * np.sin(q[2:])])
