@@ -226,7 +226,7 @@ BOUNDS = {
     "friction_0.1_coupled": (6.6, 284),
     "friction_0.25_coupled": (22.6, 284),
     "friction_0.35_coupled": (44.4, 284),
-    "friction_0.5_coupled": (190.0, 284),
+    "friction_0.5_coupled": (205.0, 284),
 }
 
 

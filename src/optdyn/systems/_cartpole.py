@@ -167,7 +167,8 @@ def build(variant: str, settings: Settings) -> Scenario:
     controls = 1e-3 * np.random.default_rng(settings.seed).normal(size=(HORIZON, 1))
     controls[0] += -1.0 if friction == 0.25 else -1.5
     # With loads that follow from the motion, the best way is to swing slowly and far.
-    extent = (-5.6, 1.2, -0.8, 0.8) if coupled else (-2.0, 2.0, -0.8, 0.8)
+    reach = (-5.6, 1.2) if coupled else (-3.8, 2.0) if paper else (-2.4, 2.0)
+    extent = (*reach, -0.8, 0.8)
     return Scenario(
         name="cartpole",
         variant=variant,
