@@ -1,6 +1,7 @@
 """Systems as Equinox modules: `step`, `linearize`, and information about what happened inside."""
 
 from optdyn.dynamics._base import AbstractDynamics, DiscreteDynamics, Linearization, StepInfo
+from optdyn.dynamics._bundle import GradientBundle
 from optdyn.dynamics._continuous import (
     RK4,
     AbstractIntegrator,
@@ -24,6 +25,7 @@ __all__ = [
     "Euler",
     "Friction",
     "FrictionalContactProblem",
+    "GradientBundle",
     "ImpactProblem",
     "ImplicitMidpoint",
     "Linearization",

@@ -32,11 +32,15 @@ class StepInfo(eqx.Module):
 
 
 class Linearization(eqx.Module):
-    """`x_next ~ x_next + A dx + B du` in tangent coordinates, and how its lower-level solve went."""
+    """`x_next ~ x_next + A dx + B du` in tangent coordinates, and how its lower-level solves went.
+
+    `solves` counts them; it means nothing for dynamics without a lower level.
+    """
 
     A: Float[Array, "ndx ndx"]
     B: Float[Array, "ndx nu"]
     info: StepInfo
+    solves: Int[Array, ""] = eqx.field(default_factory=lambda: jnp.asarray(1))
 
 
 class AbstractDynamics(eqx.Module):

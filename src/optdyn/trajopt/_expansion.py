@@ -40,7 +40,7 @@ def linearize_dynamics(
         A=local.A,
         B=local.B,
         valid=jnp.all(solved) & finite,
-        solves=jnp.asarray(N if has_lower_level else 0),
+        solves=jnp.sum(local.solves) if has_lower_level else jnp.asarray(0),
         failed=jnp.sum(~solved),
         steps=jnp.sum(local.info.steps),
         steps_max=jnp.max(local.info.steps, initial=0),
