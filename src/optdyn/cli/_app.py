@@ -52,7 +52,7 @@ def _root(
 
 @app.command("list")
 def list_command() -> int:
-    """List the scenarios and their variants."""
+    """List the scenarios with their variants, and the suites of measured comparisons."""
     from optdyn.cli._list import list_scenarios
 
     with interruptible():
@@ -103,6 +103,37 @@ def solve_command(
     )
     with interruptible():
         return solve(request)
+
+
+@app.command("bench")
+def bench_command(
+    suite: Annotated[str, typer.Argument(help="A suite that `optdyn list` shows.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer cases, one seed.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs per case and method.")] = 5,
+    peers: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Peers to use; all that are installed if absent."),
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Write the rows as JSON, after each of them.")
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Write a figure (png, pdf or svg)."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the rows that are in the JSON file, measure the others.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table.")] = False,
+) -> int:
+    """Run the measured comparisons of SUITE."""
+    from optdyn.cli._bench import BenchRequest, bench
+
+    request = BenchRequest(
+        suite=suite, quick=quick, seeds=seeds, peers=peers, json=json, plot=plot, resume=resume, quiet=quiet
+    )
+    with interruptible():
+        return bench(request)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -5,8 +5,9 @@ from rich.table import Table
 
 
 def list_scenarios() -> None:
-    """Print the scenarios and their variants; the first variant is the default."""
+    """Print the scenarios and their variants; the first variant is the default. Then the suites."""
     import optdyn as od
+    from optdyn import bench
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("scenario", style="bold", no_wrap=True)
@@ -14,3 +15,11 @@ def list_scenarios() -> None:
     for name, variants in sorted(od.systems.available().items()):
         table.add_row(name, ", ".join(variants))
     Console().print(table)
+
+    suites = Table(box=None, padding=(0, 2, 0, 0))
+    suites.add_column("suite", style="bold", no_wrap=True)
+    suites.add_column("what `optdyn bench` measures")
+    for name, description in bench.available().items():
+        suites.add_row(name, description)
+    Console().print()
+    Console().print(suites)

@@ -1,0 +1,75 @@
+"""Ways to differentiate or to transcribe the same constrained dynamics.
+
+Same system, cost, tolerance and starts. The methods:
+
+- implicit: the scenario as it is, derivatives at its smoothing.
+- hard: derivatives at the simulated kappa, without smoothing.
+- bundle N, eps: `GradientBundle` around the simulated steps.
+- MuJoCo: the acrobot in MuJoCo's C engine with central differences.
+- IPOPT: all states, impulses and controls as variables of one program (casadi).
+"""
+
+from functools import partial
+
+import equinox as eqx
+
+from optdyn.bench._direct import measure_direct
+from optdyn.bench._mujoco import measure_mujoco
+from optdyn.bench._plans import measure_plans
+from optdyn.bench._task import Options, Task
+from optdyn.dynamics import GradientBundle
+from optdyn.systems._scenario import Scenario
+from optdyn.trajopt import Continuation
+
+CASES = (
+    ("acrobot", "joint_limits"),
+    ("planar_push", "translate"),
+    ("planar_push", "rotate"),
+    ("hopper", "gait_1"),
+)
+BUNDLES = ((50, 1e-4), (100, 1e-2))
+
+
+def with_smoothing(scenario: Scenario, smoothing: Continuation | None):
+    """The scenario's problem, and its solver with another schedule of smoothing."""
+    solver = eqx.tree_at(lambda s: s.smoothing, scenario.solver, smoothing, is_leaf=lambda leaf: leaf is None)
+    return scenario.problem, solver
+
+
+def hard(scenario: Scenario):
+    """Derivatives at the kappa of the simulation."""
+    kappa = scenario.problem.dynamics.solver.central_path  # type: ignore[attr-defined]
+    return with_smoothing(scenario, Continuation(kappa, kappa))
+
+
+def bundled(scenario: Scenario, samples: int, spread: float):
+    """Derivatives by randomized smoothing."""
+    problem, solver = with_smoothing(scenario, None)
+    bundle = GradientBundle(problem.dynamics, samples, spread)
+    return eqx.tree_at(lambda p: p.dynamics, problem, bundle), solver
+
+
+def tasks(options: Options) -> list[Task]:
+    """All methods on all cases (quick: two methods on one case)."""
+    if options.quick:
+        case = ("acrobot", "joint_limits_paper")
+        return [
+            Task("/".join(case), "implicit", partial(measure_plans, *case, 1)),
+            Task("/".join(case), "hard", partial(measure_plans, *case, 1, hard)),
+        ]
+    found = []
+    for name, variant in CASES:
+        label, seeds = f"{name}/{variant}", options.seeds
+        found.append(Task(label, "implicit", partial(measure_plans, name, variant, seeds)))
+        found.append(Task(label, "hard", partial(measure_plans, name, variant, seeds, hard)))
+        for samples, spread in BUNDLES:
+            change = partial(bundled, samples=samples, spread=spread)
+            measure = partial(measure_plans, name, variant, seeds, change)
+            found.append(Task(label, f"bundle {samples}, {spread:g}", measure))
+        if name == "acrobot" and options.allows("mujoco"):
+            found.append(
+                Task(label, "MuJoCo differences", partial(measure_mujoco, variant, seeds), ("mujoco",))
+            )
+        if name != "acrobot" and options.allows("casadi"):
+            found.append(Task(label, "IPOPT", partial(measure_direct, name, variant, seeds), ("casadi",)))
+    return found
