@@ -1,8 +1,8 @@
 """Direct contact-implicit transcription: everything that happens in all steps in one program.
 
 The same discrete mechanics as the scenarios (variational, contact directions at the end of the step), the
-same costs and constraints, complementarity relaxed to the scenarios' kappa (Posa, Cantu and Tedrake, 'A direct
-method for trajectory optimization of rigid bodies through contact', 2014). Friction of maximum dissipation:
+same costs and constraints, complementarity relaxed to the scenarios' kappa (Posa, Cantu and Tedrake, 'A
+direct method for trajectory optimization of rigid bodies through contact', 2014). Maximum dissipation:
 sigma b + psi v = 0, |b| <= psi, sigma (psi^2 - |b|^2) <= kappa. casadi builds it, IPOPT solves it.
 """
 

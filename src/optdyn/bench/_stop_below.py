@@ -1,8 +1,9 @@
 """The stopping rule of the published code: anywhere below kappa, instead of on the central path at kappa.
 
-The code of 'Trajectory Optimization with Optimization-Based Dynamics' (2021) follows Mehrotra's targets, which
-do not end at kappa, and stops at the first iterate whose equations hold and whose complementarity is at most
-kappa. Where that is depends on the start; the derivative belongs to that point, not to the kappa asked for.
+The code of 'Trajectory Optimization with Optimization-Based Dynamics' (2021) follows Mehrotra's targets,
+which do not end at kappa, and stops at the first iterate whose equations hold and whose complementarity is
+at most kappa. Where that is depends on the start; the derivative belongs to that point, not to the kappa
+that was asked for.
 """
 
 import equinox as eqx

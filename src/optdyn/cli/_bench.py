@@ -14,7 +14,8 @@ from optdyn.cli._errors import BadInputError
 from optdyn.cli._progress import SolveProgress
 from optdyn.cli._worker import call_in_thread
 
-_HEADINGS = {"lower_level_solves": "solves", "lower_level_failed": "failed", "cpu_s": "CPU [s]"}
+_WIDTH = 120
+_HEADINGS = {"lower_level_solves": "solves", "lower_level_failed": "failed", "cpu_s": "CPU s"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ def bench(request: BenchRequest) -> int:
         with _output.atomic(request.plot) as path:
             benches.plot(request.suite, rows, path)
     if not request.quiet:
-        Console().print(table(request.suite, rows, columns))
+        wide = max(Console().width, _WIDTH)  # a narrow terminal wraps lines rather than losing numbers
+        Console(width=wide).print(table(request.suite, rows, columns), soft_wrap=True)
         for path in (request.json, request.plot):
             if path is not None:
                 Console().print(f"wrote {path}", markup=False, highlight=False, soft_wrap=True)
@@ -116,7 +118,7 @@ def table(suite: str, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> T
         case = row["case"] if row["case"] != last else ""
         last = row["case"]
         if "skipped" in row:
-            made.add_row(case, row["method"], row["skipped"])
+            made.add_row(case, f"{row['method']} ({row['skipped']})")
         else:
             made.add_row(case, row["method"], *(_cell(name, row) for name in columns))
     return made
