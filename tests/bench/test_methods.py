@@ -25,8 +25,9 @@ def test_hard_derivatives_are_those_of_the_simulation():
 
 
 def test_a_bundle_takes_the_place_of_the_dynamics():
-    problem, solver = bundled(load("acrobot"), 20, 1e-3)
+    problem, solver = bundled(load("acrobot"), 1e-3)
     assert isinstance(problem.dynamics, GradientBundle)
+    assert problem.dynamics.disturbances.shape == (20, 5)
     assert solver.smoothing is None
 
 
