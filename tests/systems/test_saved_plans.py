@@ -1,6 +1,6 @@
 """Trajectories saved by the authors of the method, step by step: pushes and hopping gaits.
 
-Their complementarity products are 1e-5, so the steps are repeated at that kappa; their equations hold to 1e-8.
+Their complementarity products are 1e-5, so the steps are repeated at that kappa; equations hold to 1e-8.
 The pushes were made with the rounded block that is the default here. The gaits were made with another hopper
 than the one published later: other masses, a point foot, no leg limits, friction as a polyhedral cone, the
 direction of the leg's force at the middle of the step. It is written down below.
