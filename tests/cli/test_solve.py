@@ -23,6 +23,7 @@ KEYS = {
     "states": list,
     "controls": list,
     "times": list,
+    "outputs": dict,
 }
 
 
@@ -52,6 +53,7 @@ def test_json_document(library, tmp_path, capsys):
     assert np.shape(content["states"]) == (81, 4)
     assert np.shape(content["controls"]) == (80, 1)
     assert np.shape(content["times"]) == (81,)
+    assert np.shape(content["outputs"]["impulse"]) == (80, 2)
     assert {"python", "optdyn", "jax", "jaxlib", "numpy"} <= set(content["versions"])
     assert library.calls == 2  # the second call times the compiled program
     assert capsys.readouterr() == ("", "")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optdyn._results import RESULTS, result_name
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems import Force, Panel, Shape
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,15 @@ class FakeScenario:
     x0: Any = None
     controls: Any = None
     solver: Any = None
+    plane: str = "side"
+    solids = None  # not a field: a subclass may have a method in its place
+
+    def forces(self, plan: Any) -> list[Force]:
+        """The weight of the lower mass, and nothing in the first step."""
+        tips = np.array([self.draw(x)[2].points[-1] for x in np.asarray(plan.states)[1:]])
+        values = np.tile([0.0, -9.81], (len(tips), 1))
+        values[0] = 0.0
+        return [Force("weight", tips, values)]
 
     @property
     def times(self) -> np.ndarray:
@@ -80,6 +89,7 @@ def fake_plan(scenario: FakeScenario, *, iterations: int = 40, failed: bool = Fa
         controls=controls,
         gains=None,
         feedforward=None,
+        step_info=SimpleNamespace(outputs={"impulse": np.zeros((scenario.horizon, 2))}),
         cost=np.float64(np.nan if failed else 63.2),
         constraint_violation=np.float64(np.inf if failed else 3e-4),
         result=RESULTS.nonfinite if failed else RESULTS.successful,
@@ -116,6 +126,9 @@ class FakeSlider(FakeScenario):
 
     name: str = "slider"
     extent: tuple[float, float, float, float] = (-0.5, 4.5, -0.3, 0.9)
+
+    def forces(self, plan: Any) -> list[Force]:
+        return []
 
     def draw(self, x: Any) -> list[Shape]:
         left = 1.0 - np.cos(float(x[0]))

@@ -18,7 +18,7 @@ from optdyn.cli._errors import BadInputError, InterruptedByUserError, interrupti
 
 app = typer.Typer(
     name="optdyn",
-    help="Optimization-based dynamics: solve the ready-made trajectory optimization problems.",
+    help="Optimization-based dynamics: solve ready-made trajectory optimization problems, and look at them.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -134,6 +134,30 @@ def bench_command(
     )
     with interruptible():
         return bench(request)
+
+
+@app.command("view")
+def view_command(
+    result: Annotated[
+        Path,
+        typer.Argument(metavar="RESULT.json", help="What `optdyn solve --json` wrote.", show_default=False),
+    ],
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="P", min=0, max=65535, help="Port of the page; the first free one from 8080 on if absent."
+        ),
+    ] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+) -> int:
+    """Show a result in a browser: play, scrub, contact forces, charts. Ctrl-C ends it.
+
+    The exit code is 0 after Ctrl-C, and 2 on bad input.
+    """
+    from optdyn.cli._view import view
+
+    with interruptible():
+        return view(result, port, open_browser=not no_open)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

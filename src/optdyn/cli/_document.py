@@ -61,6 +61,9 @@ def document(
         "states": np.asarray(plan.states, dtype=float).tolist(),
         "controls": np.asarray(plan.controls, dtype=float).tolist(),
         "times": np.asarray(scenario.times, dtype=float).tolist(),
+        "outputs": {
+            name: np.asarray(value, dtype=float).tolist() for name, value in plan.step_info.outputs.items()
+        },
     }
 
 

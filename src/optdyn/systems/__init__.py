@@ -1,6 +1,6 @@
 """Ready-made mechanisms and tasks: data and equations only."""
 
 from optdyn.systems._registry import available, load
-from optdyn.systems._scenario import Panel, Scenario, ScenarioError, Shape
+from optdyn.systems._scenario import Force, Panel, Scenario, ScenarioError, Shape, Solid
 
-__all__ = ["Panel", "Scenario", "ScenarioError", "Shape", "available", "load"]
+__all__ = ["Force", "Panel", "Scenario", "ScenarioError", "Shape", "Solid", "available", "load"]

@@ -22,7 +22,7 @@ from optdyn.dynamics import (
     rotation_matrix,
 )
 from optdyn.interior_point import InteriorPoint
-from optdyn.systems._box3d_pictures import draw, panels, seen_extent
+from optdyn.systems._box3d_pictures import draw, forces, panels, seen_extent, solids
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
@@ -253,4 +253,6 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=partial(_goal_error, objective=objective),
         draw=partial(draw, half=HALF, goal=goal, low=low, high=high),
         panels=partial(panels, dt=STEP, names=tuple(COMPONENTS[i] for i in task.inputs), limits=limits),
+        solids=partial(solids, half=HALF, goal=goal, low=low, high=high),
+        forces=partial(forces, dt=STEP, half=HALF, signs=SIGNS),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems._scenario import Force, Panel, Shape, Solid
 from optdyn.trajopt import Plan
 
 # Seen from the front, a little from the right and from above, without perspective.
@@ -60,6 +60,33 @@ def draw(x, half: np.ndarray, goal: np.ndarray, low: np.ndarray, high: np.ndarra
         shapes.append(Shape("polygon", project(corners), color=color, width=1.0, label="face"))
     shapes.append(Shape("disc", project(q[None, :3]), radius=0.008, color="#222222", width=1.0, label="tip"))
     return shapes
+
+
+def solids(x, half: np.ndarray, goal: np.ndarray, low: np.ndarray, high: np.ndarray) -> list[Solid]:
+    """The same in space: ground, a ghost of the box at its goal, and the box."""
+    q = np.asarray(x, dtype=float)[7:]
+    size = (float(high[0] - low[0]), float(high[1] - low[1]), 0.02)
+    below = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, -0.01])
+    edges = tuple(float(edge) for edge in 2 * half)
+    ghost = 0.98 * np.array(edges)  # so that it does not flicker where the box covers it
+    return [
+        Solid("box", size, below, colors=("#E8EAED",), label="ground"),
+        Solid("box", tuple(ghost), goal[:3], goal[3:], ("#009E73",), opacity=0.3, label="goal"),
+        Solid("box", edges, q[:3], q[3:], tuple(_FACES), label="box"),
+    ]
+
+
+def forces(plan: Plan, dt: float, half: np.ndarray, signs: np.ndarray) -> list[Force]:
+    """What the ground does to each corner; `signs` [n, 3] of the corners that may touch."""
+    outputs = {name: np.asarray(value) for name, value in plan.step_info.outputs.items()}
+    q = np.asarray(plan.states)[1:, 7:]
+    turns = np.array([rotation_matrix(attitude) for attitude in q[:, 3:]])
+    friction = outputs["friction_impulse"].reshape(len(q), -1, 2)
+    arrows = []
+    for i, corner in enumerate(signs[: friction.shape[1]] * half):
+        impulse = np.column_stack([friction[:, i], outputs["impulse"][:, i]])
+        arrows.append(Force(f"corner {i + 1}", q[:, :3] + turns @ corner, impulse / dt))
+    return arrows
 
 
 def panels(plan: Plan, dt: float, names: tuple[str, ...], limits: np.ndarray) -> list[Panel]:

@@ -23,7 +23,7 @@ from optdyn.dynamics import (
     mechanical_dynamics,
 )
 from optdyn.interior_point import InteriorPoint
-from optdyn.systems._scenario import Panel, Scenario, Settings, Shape
+from optdyn.systems._scenario import Force, Panel, Scenario, Settings, Shape
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
 CART_MASS = 1.0  # kg
@@ -196,6 +196,7 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=_goal_error,
         draw=partial(_draw, rail=extent[:2]),
         panels=lambda plan: _panels(plan, friction),
+        forces=_forces,
     )
 
 
@@ -211,6 +212,18 @@ def _draw(x, rail: tuple[float, float]) -> list[Shape]:
         Shape("disc", hinge[None], radius=0.025, color="#222222", width=1.0),
         Shape("disc", tip[None], radius=0.05, color="#D55E00", width=1.0, label="tip"),
     ]
+
+
+def _forces(plan: Plan) -> list[Force]:
+    """What pushes the cart, and the friction of the rail."""
+    cart = np.asarray(plan.states)[1:, 2]
+    none = np.zeros_like(cart)
+    push = np.stack([np.asarray(plan.controls)[:, 0] / STEP, none], axis=1)
+    arrows = [Force("motor", np.stack([cart, none], axis=1), push, color="#E69F00", ends=True)]
+    if "friction_impulse" in plan.step_info.outputs:
+        rub = np.asarray(plan.step_info.outputs["friction_impulse"])[:, 0] / STEP
+        arrows.append(Force("rail", np.stack([cart, none - 0.08], axis=1), np.stack([rub, none], axis=1)))
+    return arrows
 
 
 def _panels(plan: Plan, friction: float) -> list[Panel]:

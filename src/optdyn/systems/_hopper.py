@@ -17,7 +17,7 @@ import numpy as np
 from optdyn._typing import Array
 from optdyn.dynamics import Friction, Mechanism, ProgramDynamics, frictional_dynamics
 from optdyn.interior_point import InteriorPoint
-from optdyn.systems._hopper_pictures import draw, panels
+from optdyn.systems._hopper_pictures import draw, forces, panels
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.trajopt import (
     ILQR,
@@ -215,4 +215,5 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=_goal_error,
         draw=partial(draw, body=BODY_RADIUS, foot=FOOT_RADIUS),
         panels=partial(panels, dt=STEP, leg=LEG, limit=LIMIT),
+        forces=partial(forces, dt=STEP, body=BODY_RADIUS, foot=FOOT_RADIUS),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems._scenario import Force, Panel, Shape
 from optdyn.trajopt import Plan
 
 
@@ -18,6 +18,18 @@ def draw(x, body: float, foot: float) -> list[Shape]:
         Shape("disc", toe[None], radius=foot, color="#D55E00", width=1.0, label="tip"),
         Shape("polyline", np.stack([center, center - body * down]), color="#FFFFFF", width=2.0),
     ]
+
+
+def forces(plan: Plan, dt: float, body: float, foot: float) -> list[Force]:
+    """What the ground does to foot and body."""
+    outputs = {name: np.asarray(value) for name, value in plan.step_info.outputs.items()}
+    q = np.asarray(plan.states)[1:, 4:8]
+    toe = q[:, :2] + q[:, 3:] * np.stack([np.sin(q[:, 2]), -np.cos(q[:, 2])], axis=1)
+    arrows = []
+    for i, (name, center, radius) in enumerate((("body", q[:, :2], body), ("foot", toe, foot))):
+        impulse = np.stack([outputs["friction_impulse"][:, i], outputs["impulse"][:, i]], axis=1)
+        arrows.append(Force(name, center - np.array([0.0, radius]), impulse / dt))
+    return arrows
 
 
 def panels(plan: Plan, dt: float, leg: tuple[float, float], limit: float) -> list[Panel]:

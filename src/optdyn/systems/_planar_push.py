@@ -18,7 +18,7 @@ import numpy as np
 from optdyn._typing import Array, Float
 from optdyn.dynamics import Friction, Mechanism, ProgramDynamics, frictional_dynamics
 from optdyn.interior_point import InteriorPoint
-from optdyn.systems._planar_push_pictures import draw, panels
+from optdyn.systems._planar_push_pictures import draw, forces, panels
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
@@ -216,4 +216,6 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=partial(_goal_error, goal=np.array(goal)),
         draw=partial(draw, goal=np.array(goal), half=HALF),
         panels=partial(panels, dt=STEP, goal=np.array(goal), limit=LIMIT),
+        plane="above",
+        forces=partial(forces, dt=STEP, corners=CORNERS, pusher_mass=PUSHER_MASS),
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems._scenario import Force, Panel, Shape
 from optdyn.trajopt import Plan
 
 
@@ -17,6 +17,20 @@ def draw(x, goal: np.ndarray, half: float) -> list[Shape]:
         Shape("polyline", q[:2] + front @ _rotation(q[2]).T, color="#FFFFFF", width=2.0),
         Shape("disc", q[None, 3:], radius=0.02, color="#D55E00", width=1.0, label="tip"),
     ]
+
+
+def forces(plan: Plan, dt: float, corners: np.ndarray, pusher_mass: float) -> list[Force]:
+    """What the pusher and the table do to the block; `corners` [4, 2] in its frame in m."""
+    states, controls = np.asarray(plan.states), np.asarray(plan.controls)
+    before, here, after = states[:-1, :5], states[:-1, 5:], states[1:, 5:]
+    # What the pusher was given and did not keep, it gave to the block.
+    kept = pusher_mass * (after - 2 * here + before)[:, 3:] / dt
+    arrows = [Force("pusher", after[:, 3:], (controls - kept) / dt, ends=True)]
+    rub = np.asarray(plan.step_info.outputs["friction_impulse"])[:, :8].reshape(-1, 4, 2)
+    turns = np.array([_rotation(angle) for angle in after[:, 2]])
+    for i, corner in enumerate(corners):
+        arrows.append(Force(f"table {i + 1}", after[:, :2] + turns @ corner, rub[:, i] / dt, "#E69F00"))
+    return arrows
 
 
 def _rotation(angle: float) -> np.ndarray:

@@ -21,7 +21,7 @@ from optdyn.cones import NonnegativeOrthant, ProductCone, SecondOrderCone
 from optdyn.dynamics import AbstractDynamics, ContinuousDynamics, ImplicitMidpoint, ProgramDynamics
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractComplementarityProblem, AbstractProgram
-from optdyn.systems._rocket_pictures import draw, panels
+from optdyn.systems._rocket_pictures import draw, forces, panels, solids
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.trajopt import (
     ILQR,
@@ -211,4 +211,6 @@ def build(variant: str, settings: Settings) -> Scenario:
             max_thrust=MAX_THRUST,
             side_bound=None if projection else SIDE_THRUST,
         ),
+        solids=partial(solids, length=LENGTH, pad=PAD),
+        forces=partial(forces, length=LENGTH, projection=projection),
     )

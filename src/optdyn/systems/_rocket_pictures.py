@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems._scenario import Force, Panel, Shape, Solid
 from optdyn.trajopt import Plan
 
 
@@ -26,6 +26,42 @@ def draw(x, length: float, pad: np.ndarray) -> list[Shape]:
         Shape("polygon", hull, color="#0072B2", width=1.0, label="hull"),
         Shape("disc", center[None], radius=0.05, color="#222222", width=1.0, label="tip"),
     ]
+
+
+def solids(x, length: float, pad: np.ndarray) -> list[Solid]:
+    """The same in space: ground, pad, and a hull with a nose and four fins."""
+    state = np.asarray(x, dtype=float)
+    center, r = state[:3], state[3:6]
+    square = r @ r
+    attitude = np.concatenate([[1 - square], 2 * r]) / (1 + square)
+    matrix = rotation_matrix(r)
+    radius = 0.18
+
+    def part(kind, size, place, color, label):
+        return Solid(kind, size, center + matrix @ place, attitude, (color,), label=label)
+
+    fins = []
+    for x_side, y_side in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+        wide = tuple(0.02 + radius * abs(side) for side in (x_side, y_side))
+        place = np.array([1.5 * radius * x_side, 1.5 * radius * y_side, 0.175 - length])
+        fins.append(part("box", (*wide, 0.35), place, "#D55E00", f"fin {len(fins) + 1}"))
+    middle = np.array([0.0, 0.0, -0.2 * length])
+    return [
+        Solid("box", (8.0, 8.0, 0.1), np.array([1.0, 1.0, -0.1]), colors=("#E8EAED",), label="ground"),
+        Solid("box", (*(2 * pad), 0.05), np.array([0.0, 0.0, -0.025]), colors=("#009E73",), label="pad"),
+        part("cylinder", (radius, 1.6 * length), middle, "#0072B2", "hull"),
+        part("cone", (radius, 0.4 * length), np.array([0.0, 0.0, 0.8 * length]), "#0072B2", "nose"),
+        *fins,
+    ]
+
+
+def forces(plan: Plan, length: float, projection: bool) -> list[Force]:
+    """The thrust, which acts at the tail."""
+    thrust = np.asarray(plan.step_info.outputs["thrust"] if projection else plan.controls)
+    states = np.asarray(plan.states)[1:]
+    turns = np.array([rotation_matrix(x[3:6]) for x in states])
+    tail = states[:, :3] - length * turns[:, :, 2]
+    return [Force("thrust", tail, np.einsum("tij,tj->ti", turns, thrust), color="#E69F00", ends=True)]
 
 
 def rotation_matrix(r: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A ready-made problem: data and equations, and how to look at its solutions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +28,39 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Solid:
+    """A body of a drawing in space, in metres.
+
+    `size` holds the edge lengths of a box, the radius of a sphere, or (radius, length) of a cylinder or cone,
+    whose axis is z and whose middle is at `position`. `attitude` is a unit quaternion (w, x, y, z). `colors`
+    has one entry, or for a box six: of the faces x+, x-, y+, y-, z+, z-.
+    """
+
+    kind: Literal["box", "sphere", "cylinder", "cone"]
+    size: tuple[float, ...]
+    position: np.ndarray  # [3]
+    attitude: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
+    colors: tuple[str, ...] = ("#333333",)
+    opacity: float = 1.0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Force:
+    """A force over time, for arrows: `points` in m and `values` in N, both [N, d], one row for each step.
+
+    Row t belongs to state t + 1, the end of the step. d is 2 in the plane of `Scenario.draw` and 3 in space.
+    The arrow starts at its point, or ends there if `ends` (a push from outside).
+    """
+
+    label: str
+    points: np.ndarray
+    values: np.ndarray
+    color: str = "#B22222"
+    ends: bool = False
+
+
+@dataclass(frozen=True)
 class Panel:
     """Curves over time that belong in one chart, with the limits that apply to them and their goals."""
 
@@ -47,6 +80,9 @@ class Scenario:
     `x0` is the initial state or, where the problem has parameters, their first guess. `goal_error(plan)` is
     the largest distance of the final state from the goal, `draw(x)` the shapes of one state, `panels(plan)`
     the charts of a plan, `extent` (xmin, xmax, ymin, ymax) the frame of drawings.
+
+    For a view in space: `plane` says whether the drawing is one from the side (x, z) or from above (x, y);
+    `solids(x)`, where there is one, takes its place; `forces(plan)` are the forces that contacts exert.
     """
 
     name: str
@@ -61,6 +97,9 @@ class Scenario:
     goal_error: Callable[[Plan], float]
     draw: Callable[[Any], list[Shape]]
     panels: Callable[[Plan], list[Panel]]
+    plane: Literal["side", "above"] = "side"
+    solids: Callable[[Any], list[Solid]] | None = None
+    forces: Callable[[Plan], list[Force]] | None = None
 
     @property
     def dynamics(self) -> AbstractDynamics:

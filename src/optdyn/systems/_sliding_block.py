@@ -15,7 +15,7 @@ from optdyn.cones import NonnegativeOrthant, SecondOrderCone
 from optdyn.dynamics import ProgramDynamics
 from optdyn.interior_point import InteriorPoint
 from optdyn.programs import AbstractProgram
-from optdyn.systems._scenario import Panel, Scenario, Settings, Shape
+from optdyn.systems._scenario import Force, Panel, Scenario, Settings, Shape
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
 MASS = 1.0  # kg
@@ -146,6 +146,7 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=lambda plan: float(np.max(np.abs(np.asarray(plan.states[-1]) - [GOAL, 0.0]))),
         draw=_draw,
         panels=_panels_of(friction),
+        forces=_forces,
     )
 
 
@@ -157,6 +158,20 @@ def _draw(x) -> list[Shape]:
         Shape("polyline", np.array([[GOAL, 0.0], [GOAL, 0.3]]), color="#009E73", width=2.0, label="goal"),
         Shape("polygon", box, color="#0072B2", width=1.0, label="block"),
         Shape("disc", np.array([[center, 0.075]]), radius=0.015, color="#222222", width=1.0, label="tip"),
+    ]
+
+
+def _forces(plan: Plan) -> list[Force]:
+    """What pushes the block, at the height of its centre, and what the floor does to it."""
+    place = np.asarray(plan.states)[1:, 0]
+    push = np.asarray(plan.controls)[:, 0]
+    rub = np.asarray(plan.step_info.outputs["friction_impulse"]) / STEP
+    none = np.zeros_like(place)
+    return [
+        Force(
+            "push", np.stack([place, none + 0.075], 1), np.stack([push, none], 1), color="#E69F00", ends=True
+        ),
+        Force("floor", np.stack([place, none], 1), np.stack([rub, none + MASS * GRAVITY], 1)),
     ]
 
 

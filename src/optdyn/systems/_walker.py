@@ -14,7 +14,7 @@ from optdyn._typing import Array, Float
 from optdyn.systems._scenario import Scenario, Settings
 from optdyn.systems._walker_gait import Gait, feedforward
 from optdyn.systems._walker_model import CENTRAL_PATH, FEET, KNEE, STEP, dynamics, points
-from optdyn.systems._walker_pictures import draw, panels
+from optdyn.systems._walker_pictures import draw, forces, panels
 from optdyn.trajopt import ILQR, AugmentedLagrangian, Continuation, Equality, Plan, TrajectoryProblem
 
 TORQUE = 150.0  # N m
@@ -95,4 +95,5 @@ def build(variant: str, settings: Settings) -> Scenario:
         goal_error=partial(_goal_error, goal=wanted[-1]),
         draw=draw,
         panels=partial(panels, dt=STEP, knee=KNEE, limit=TORQUE),
+        forces=partial(forces, dt=STEP),
     )

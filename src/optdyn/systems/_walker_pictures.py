@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from optdyn.systems._scenario import Panel, Shape
+from optdyn.systems._scenario import Force, Panel, Shape
 from optdyn.systems._walker_model import LINK
 from optdyn.trajopt import Plan
 
@@ -31,6 +31,18 @@ def draw(x) -> list[Shape]:
         *leg(1, BLUE, "leg a"),
         Shape("disc", hip[None], radius=0.025, color="#333333", width=1.0),
     ]
+
+
+def forces(plan: Plan, dt: float) -> list[Force]:
+    """What the ground does to the feet."""
+    outputs = {name: np.asarray(value) for name, value in plan.step_info.outputs.items()}
+    q = np.asarray(plan.states)[1:, 7:]
+    arrows = []
+    for i, (name, k) in enumerate((("foot a", 3), ("foot b", 5))):
+        place = q[:, :2] + LINK * (_down(q[:, k]) + _down(q[:, k + 1]))
+        impulse = np.stack([outputs["friction_impulse"][:, i], outputs["impulse"][:, i]], axis=1)
+        arrows.append(Force(name, place, impulse / dt))
+    return arrows
 
 
 def panels(plan: Plan, dt: float, knee: float, limit: float) -> list[Panel]:

@@ -1,5 +1,5 @@
-"""Pictures of a solved scenario. matplotlib and Pillow (extra `viz`) are imported only to draw one."""
+"""Pictures of a solved scenario. matplotlib, Pillow and viser (extra `viz`) are imported only to draw one."""
 
-from optdyn.viz._api import ANIMATION_EXTENSIONS, PLOT_EXTENSIONS, animate, missing_packages, plot
+from optdyn.viz._api import ANIMATION_EXTENSIONS, PLOT_EXTENSIONS, animate, missing_packages, plot, view
 
-__all__ = ["ANIMATION_EXTENSIONS", "PLOT_EXTENSIONS", "animate", "missing_packages", "plot"]
+__all__ = ["ANIMATION_EXTENSIONS", "PLOT_EXTENSIONS", "animate", "missing_packages", "plot", "view"]

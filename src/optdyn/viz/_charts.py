@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from optdyn.viz._style import COLORS, FAINT, GOAL, INK, LIMIT, TICK_SIZE, legend_above, style_chart
+from optdyn.viz._curves import held, limit_lines
+from optdyn.viz._palette import COLORS, FAINT, GOAL, INK, LIMIT
+from optdyn.viz._style import TICK_SIZE, legend_above, style_chart
 
-# A limit this many spans of the data away would flatten the curve; it is named instead of drawn.
-_FAR = 4.0
+_COLOR_OF = {"limit": LIMIT, "goal": GOAL}
 
 
 def draw_panel(axes: Axes, panel: Any, *, xlabel: str = "") -> None:
@@ -18,8 +19,8 @@ def draw_panel(axes: Axes, panel: Any, *, xlabel: str = "") -> None:
     for color, (name, values) in zip(_cycle(len(panel.series)), panel.series.items(), strict=True):
         y = np.asarray(values, dtype=float)
         if panel.kind == "step":
-            edges, held = _held(times, y)
-            axes.plot(edges, held, drawstyle="steps-post", color=color, linewidth=1.4, label=name)
+            edges, steps = held(times, y)
+            axes.plot(edges, steps, drawstyle="steps-post", color=color, linewidth=1.4, label=name)
         else:
             axes.plot(times[: y.size], y, color=color, linewidth=1.7, label=name)
     far = _draw_limits(axes, panel)
@@ -78,31 +79,16 @@ def _draw_history(axes: Axes, values: np.ndarray, color: str) -> None:
 
 def _draw_limits(axes: Axes, panel: Any) -> list[float]:
     """Draw the limits and goals that lie near the data; returns the others."""
-    data = [np.asarray(values, dtype=float).ravel() for values in panel.series.values()]
-    finite = np.concatenate(data) if data else np.zeros(0)
-    finite = finite[np.isfinite(finite)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    reach = _FAR * max(high - low, abs(high), abs(low), 1e-9)
-    far = []
-    for values, name, color in ((panel.limits, "limit", LIMIT), (panel.goals, "goal", GOAL)):
-        label: str | None = name
-        for value in values:
-            if not np.isfinite(value):
-                continue
-            if value > high + reach or value < low - reach:
-                far.append(float(value))
-                continue
-            axes.axhline(value, color=color, linewidth=1.2, linestyle=(0, (5, 3)), label=label, zorder=1.9)
-            label = None
+    far: list[float] = []
+    named: set[str] = set()
+    for line in limit_lines(panel):
+        if not line.near:
+            far.append(line.value)
+            continue
+        color, label = _COLOR_OF[line.name], None if line.name in named else line.name
+        axes.axhline(line.value, color=color, linewidth=1.2, linestyle=(0, (5, 3)), label=label, zorder=1.9)
+        named.add(line.name)
     return far
-
-
-def _held(times: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Edges and values of a piecewise constant series, the last value held to the end of its interval."""
-    if times.size == values.size:
-        step = times[-1] - times[-2] if times.size > 1 else 1.0
-        times = np.append(times, times[-1] + step)
-    return times[: values.size + 1], np.append(values, values[-1])
 
 
 def _cycle(count: int) -> list[str]:

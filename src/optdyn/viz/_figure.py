@@ -12,8 +12,9 @@ from matplotlib.gridspec import GridSpecFromSubplotSpec
 from optdyn._results import result_name
 from optdyn.viz._charts import draw_convergence, draw_panel
 from optdyn.viz._motion import Motion, record_motion
+from optdyn.viz._palette import INK
 from optdyn.viz._shapes import add_shape, add_trail
-from optdyn.viz._style import INK, LABEL_SIZE, TICK_SIZE, new_figure, style_scene, time_colors
+from optdyn.viz._style import LABEL_SIZE, TICK_SIZE, new_figure, style_scene, time_colors
 
 # A motion wider than this travels; it gets the whole width of the figure and one picture for all of it.
 _WIDE = 1.7

@@ -8,8 +8,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from optdyn.viz._motion import Motion, record_motion
+from optdyn.viz._palette import COLORS, INK
 from optdyn.viz._shapes import add_shape, add_trail
-from optdyn.viz._style import COLORS, INK, new_figure, style_scene
+from optdyn.viz._style import new_figure, style_scene
 
 # Viewers slow down GIFs with frames below 0.02 s; more than 25 frames a second only make the file larger.
 _FRAME_S = 0.04

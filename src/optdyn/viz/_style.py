@@ -1,4 +1,4 @@
-"""Looks shared by all pictures: colours that colour-blind readers can tell apart, sizes, bare axes.
+"""Looks shared by the pictures that matplotlib draws: sizes, bare axes.
 
 Everything is set on the objects themselves; matplotlib's global settings are left as the user has them.
 """
@@ -10,13 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import Colormap, LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-# The palette of Okabe and Ito without its yellow, which is too pale on white.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-LIMIT = "#B22222"
-GOAL = "#2E7D32"
-INK = "#222222"
-FAINT = "#9A9A9A"
-GRID = "#E6E6E6"
+from optdyn.viz._palette import FAINT, GRID, INK
 
 TITLE_SIZE = 11.0
 LABEL_SIZE = 9.5
