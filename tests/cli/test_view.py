@@ -14,7 +14,6 @@ import pytest
 from optdyn import viz
 from optdyn.cli import run
 from optdyn.cli._recording import read_recording
-from optdyn.systems import load
 from optdyn.viz import _api
 
 N = 4
@@ -171,33 +170,6 @@ def test_a_port_in_use_and_nothing_to_see(tmp_path, capsys, monkeypatch, shown):
         monkeypatch.setattr(viz, "view", fail)
         assert run(["view", str(write(tmp_path, document())), "--port", "8080"]) == 2
         assert message in capsys.readouterr().err
-
-
-def test_every_scenario_names_its_forces():
-    """Shapes of what the page needs, from states at rest: no plan is needed for that."""
-    from types import SimpleNamespace
-
-    import equinox as eqx
-    import jax
-    import jax.numpy as jnp
-
-    from optdyn.systems import available
-
-    for name in available():
-        scenario = load(name)
-        x = np.tile(np.asarray(scenario.first_state), (3, 1))
-        u = np.zeros((2, scenario.dynamics.control_dim))
-        step = eqx.filter_eval_shape(
-            lambda x, u, s=scenario: s.dynamics.advance(x, u, jnp.asarray(0)), x[0], u[0]
-        )
-        outputs = {key: np.zeros((2, *value.shape)) for key, value in step[1].outputs.items()}
-        plan = SimpleNamespace(states=x, controls=u, step_info=SimpleNamespace(outputs=outputs))
-        for force in scenario.forces(plan) if scenario.forces else []:
-            assert np.shape(force.points) == np.shape(force.values)
-            assert np.shape(force.points)[0] == 2
-            assert np.shape(force.points)[1] in (2, 3)
-            assert np.isfinite(force.points).all()
-    assert jax.config.jax_enable_x64
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent differently there")

@@ -171,7 +171,7 @@ def test_a_step_curve_is_held_and_the_present_is_on_it():
     np.testing.assert_array_equal([limit, goal], [[9.0] * 7, [1.0] * 7])
     assert list(present > chart.low) == [False, False, True, False, False, False, False]
     labels = [series.get("label") for series in chart.options()["series"]]
-    assert labels == ["time [s]", "push", "limit", "goal", "now"]  # the limit far away is left out
+    assert labels == ["time [s]", "push", "limit 9", "goal 1", "now"]  # the limit far away is left out
 
 
 def test_colours():

@@ -139,7 +139,14 @@ def test_what_changes_its_form_has_a_form_for_every_state():
         assert rod[:, 0].max() == pytest.approx(s + half_width)
         assert sail[:, 1].max() == pytest.approx(s)
         assert sail[:, 2].min() == pytest.approx(0)  # seen from above, bodies stand on the table
-    assert np.ptp(world(bodies["floor"], 0)[:, 2]) > np.ptp(world(bodies["rod"], 0)[:, 2])
+    assert np.ptp(world(bodies["floor"], 0)[:, 2]) < np.ptp(world(bodies["rod"], 0)[:, 2])
+    assert world(bodies["table"], 0)[:, 2].max() == 0
+
+
+def test_a_line_that_lies_still_is_a_floor_from_the_side_only():
+    bodies = named(record_scene(FakeSlider(), fake_plan(FakeSlider()).states))
+    assert np.ptp(world(bodies["polyline"], 0)[:, 1]) == pytest.approx(2 * 0.3 * 5.0)
+    assert np.ptp(world(bodies["polygon"], 0)[:, 1]) < 1.0
 
 
 def test_the_planes_of_drawings():

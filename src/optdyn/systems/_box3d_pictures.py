@@ -124,7 +124,7 @@ def panels(plan: Plan, dt: float, names: tuple[str, ...], limits: np.ndarray) ->
 def rotation_matrix(q: np.ndarray) -> np.ndarray:
     """Body to world, of a unit quaternion (w, x, y, z); in NumPy, because it draws one state at a time."""
     w, v = q[0], q[1:]
-    S = np.cross(np.eye(3), -v)
+    S = np.cross(np.eye(3), v)
     return np.eye(3) + 2 * w * S + 2 * S @ S
 
 

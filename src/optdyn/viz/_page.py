@@ -16,7 +16,7 @@ _ARROW, _SHAFT = 0.3, 0.006
 # Forces below this fraction of the largest one are not shown: on a central path none is zero.
 _SMALL = 0.01
 _CHART_PERIOD_S = 0.1  # while it plays; a chart is drawn anew whenever the present moves
-_FRONT = 1.5  # arrows are this much nearer to the reader than the bodies
+_FRONT = 1.05  # arrows are this much nearer to the reader than the bodies
 
 
 class Page:

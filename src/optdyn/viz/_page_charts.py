@@ -8,6 +8,7 @@ from optdyn.viz._curves import held, limit_lines
 from optdyn.viz._palette import COLORS, GOAL, INK, LIMIT
 
 _HEIGHT = 190  # pixels
+_LABELS = 64  # pixels for the numbers beside the chart
 _MARGIN = 0.06  # of the range, above and below
 
 
@@ -58,7 +59,13 @@ class PageChart:
         for line in self.lines:
             color = GOAL if line.name == "goal" else LIMIT
             series.append(
-                {"label": line.name, "stroke": color, "width": 1, "dash": (5, 3), "points": no_points}
+                {
+                    "label": f"{line.name} {line.value:.3g}",
+                    "stroke": color,
+                    "width": 1,
+                    "dash": (5, 3),
+                    "points": no_points,
+                }
             )
         series.append({"label": "now", "stroke": INK, "width": 1, "points": no_points})
         return {
@@ -68,6 +75,7 @@ class PageChart:
                 "x": {"time": False, "auto": False, "range": (0.0, self.end)},
                 "y": {"auto": False, "range": (self.low, self.high)},
             },
+            "axes": ({}, {"size": _LABELS}),
             "legend": {"show": len(self.names) > 1 or self.names[0] != self.title, "live": False},
             "height": _HEIGHT,
         }

@@ -19,8 +19,10 @@ from optdyn.viz._turns import about_z, multiply, rotate
 _POINT = 1 / 420
 # Half the depth of what is extruded, as a fraction of the drawing, and how much each later shape adds.
 _DEPTH, _LAYER = 0.02, 0.08
-# Lines that lie and stand still are floors; they are this fraction of the drawing deep.
+# Seen from the side, lines that lie and stand still are floors; they are this fraction of the drawing deep.
 _FLOOR = 0.3
+# From above, there is a table of this colour below everything, and lines that stand still are drawn on it.
+_TABLE, _TABLE_COLOR, _FLAT = 0.01, "#E8EAED", 0.1
 _SAME_FORM = 1e-6  # of the drawing
 # From the frame of a drawing (right, up, towards the reader) to the world, whose z is up.
 _FRAMES = {"side": np.array([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]), "above": np.array([1.0, 0.0, 0.0, 0.0])}
@@ -125,11 +127,20 @@ def _flat_scene(frames: Sequence[Sequence[Any]], extent: tuple[float, ...], plan
     for layer, (name, shapes) in enumerate(names.items()):
         for suffix, pieces in _pieces(shapes):
             bodies.append(_flat_body(name + suffix, pieces, unit, layer, frame, plane))
+    if plane == "above":
+        bodies.insert(0, _table(extent, unit, len(frames)))
     corners = to_space(np.array([[xmin, ymin], [xmax, ymax]]), plane)
     towards = {"side": [0.3, -1.0, 0.3], "above": [0.0, -0.55, 1.0]}[plane]
     depth = _depth(unit, len(names))
     front = rotate(frame, np.array([0.0, 0.0, depth]))
     return Scene(tuple(bodies), corners.min(axis=0), corners.max(axis=0), _unit(towards), front)
+
+
+def _table(extent: tuple[float, ...], unit: float, count: int) -> Body:
+    xmin, xmax, ymin, ymax = extent
+    outline = np.array([[xmin, ymin], [xmax, ymin], [xmax, ymax], [xmin, ymax]])
+    part = Part(_meshes.prism(outline, -_TABLE * unit, 0.0), _TABLE_COLOR)
+    return _body("table", (part,), np.zeros((count, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)))
 
 
 def _depth(unit: float, layer: int) -> float:
@@ -145,10 +156,13 @@ def _flat_body(
     outlines = [None if piece is None else _outline(piece, unit) for piece in pieces]
     reference = _outline(first, unit)
     deep = _depth(unit, layer)
-    if _is_floor(first, pieces):
-        deep = _FLOOR * unit
     # From the side bodies reach as far to the front as to the back; from above they stand on the table.
-    low, high = (0.0, deep) if plane == "above" else (-deep, deep)
+    standing = _stands_still(first, pieces)
+    if plane == "above":
+        low, high = 0.0, _FLAT * deep if standing else deep
+    else:
+        deep = _FLOOR * unit if standing and np.ptp(first.ends[:, 1]) == 0 else deep
+        low, high = -deep, deep
     mesh = _meshes.prism(reference, low, high)
     forms = None
     if any(one is not None and not _same_form(one, reference, unit) for one in outlines):
@@ -223,10 +237,11 @@ def _same_form(a: np.ndarray, b: np.ndarray, unit: float) -> bool:
     return a.shape == b.shape and bool(np.abs(a - b).max() <= _SAME_FORM * unit)
 
 
-def _is_floor(first: Any, pieces: Sequence[Any]) -> bool:
-    if not isinstance(first, _Segment) or np.ptp(first.ends[:, 1]) > 0:
-        return False
-    return all(piece is not None and np.array_equal(piece.ends, first.ends) for piece in pieces)
+def _stands_still(first: Any, pieces: Sequence[Any]) -> bool:
+    """Whether it is a line that never moves."""
+    return isinstance(first, _Segment) and all(
+        piece is not None and np.array_equal(piece.ends, first.ends) for piece in pieces
+    )
 
 
 def _by_name(frames: Sequence[Sequence[Any]], name_of: Any) -> dict[str, list[Any]]:
