@@ -1,6 +1,7 @@
 """Forces for arrows: their shapes, and that with weight and drive they change the momentum as they should."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +13,7 @@ from optdyn.dynamics import rotation_matrix
 from optdyn.systems import _box3d, _box3d_pictures, _hopper, _planar_push, available, load
 
 
-def plan_of(states, controls, outputs):
+def plan_of(states, controls, outputs) -> Any:
     return SimpleNamespace(states=states, controls=controls, step_info=SimpleNamespace(outputs=outputs))
 
 
@@ -29,6 +30,15 @@ def test_a_force_for_every_step(name):
         assert np.shape(force.points) in ((2, 2), (2, 3))
         assert np.isfinite(force.points).all()
         assert len(force.color) == 7
+
+
+def forces_of(scenario, plan):
+    assert scenario.forces is not None
+    return scenario.forces(plan)
+
+
+def total_force(forces):
+    return np.sum([force.values for force in forces], axis=0)
 
 
 def simulated(scenario, controls):
@@ -49,7 +59,7 @@ def simulated(scenario, controls):
 def test_pusher_and_table_accelerate_the_block():
     scenario = load("planar_push", "rotate")
     plan, v = simulated(scenario, np.tile([1.0, 0.2], (6, 1)))
-    total = sum(force.values for force in scenario.forces(plan))
+    total = total_force(forces_of(scenario, plan))
     change = _planar_push.MASS * np.diff(v[:, :2], axis=0) / scenario.dt
     assert np.abs(change[:, 0]).min() > 0.4
     np.testing.assert_allclose(total, change, atol=1e-6)
@@ -66,7 +76,7 @@ def test_the_ground_carries_the_hopper():
         foot = np.asarray(jax.vmap(_hopper._foot_velocity)(jnp.asarray(middle), jnp.asarray(v)))
         return _hopper.BODY_MASS * v[:, :2] + _hopper.FOOT_MASS * foot
 
-    total = sum(force.values for force in scenario.forces(plan))
+    total = total_force(forces_of(scenario, plan))
     weight = np.array([0.0, -_hopper.GRAVITY * (_hopper.BODY_MASS + _hopper.FOOT_MASS)])
     change = (momentum(q1, q2) - momentum(q0, q1)) / scenario.dt
     assert total[:, 1].max() > 5
@@ -78,8 +88,8 @@ def test_the_ground_carries_the_hopper():
 def test_the_ground_carries_and_brakes_the_box():
     scenario = load("box3d", "slide")
     plan, v = simulated(scenario, np.tile([6.0, 3.0, 0.4], (4, 1)))
-    forces = scenario.forces(plan)
-    total = sum(force.values for force in forces)
+    forces = forces_of(scenario, plan)
+    total = total_force(forces)
     pushed = np.column_stack([plan.controls[:, :2], np.full(4, -_box3d.MASS * _box3d.GRAVITY)])
     np.testing.assert_allclose(total + pushed, np.diff(v[:, :3], axis=0) / scenario.dt, atol=1e-6)
     assert np.all(total[:, :2] * v[1:, :2] < 0)

@@ -44,7 +44,7 @@ def view(path: Path, port: int | None, *, open_browser: bool) -> int:
 
 
 def _load(recording: Recording) -> Any:
-    """The scenario that the recording names, and the shapes that it gives to states and controls."""
+    """The scenario that the recording names, if states and controls have the size that it asks for."""
     import jax
 
     # The library leaves this to its users, and here the user is the command line. No array exists yet.
@@ -84,8 +84,8 @@ def _checked_outputs(recording: Recording, scenario: Any) -> dict[str, np.ndarra
     if recording.outputs is None:
         return {name: np.asarray(value) for name, value in eqx.filter_jit(outputs)(x, u).items()}
     for name, expected in jax.eval_shape(outputs, x, u).items():
-        shape = np.shape(recording.outputs.get(name))
-        if shape != expected.shape:
+        recorded = recording.outputs.get(name)
+        if recorded is None or recorded.shape != expected.shape:
             raise BadInputError(
                 f"{recording.path}: outputs.{name} is missing or has another shape than {expected.shape}; "
                 "solve it again with --json"

@@ -265,7 +265,7 @@ def _is_finite(item: Any) -> bool:
 
 def _body(name: str, parts: tuple[Part, ...], positions: np.ndarray, attitudes: np.ndarray) -> Body:
     """A body that rests at its nearest earlier place (or else its first one) where it is not visible."""
-    visible = np.isfinite(positions).all(axis=1)
+    visible = np.asarray(np.isfinite(positions).all(axis=1))
     source = np.maximum.accumulate(np.where(visible, np.arange(len(visible)), np.argmax(visible)))
     return Body(name, parts, positions[source], attitudes[source], visible)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import viser
 
 from optdyn.viz._page import Page
 
@@ -19,12 +18,14 @@ FIRST_PORT = 8080
 _PERIOD_S = 1 / 30
 
 
-def open_server(port: int | None) -> viser.ViserServer:
+def open_server(port: int | None) -> Any:
     """A server on this port; on the first free one from 8080 if None, on any free one if 0.
 
     Raises:
         OSError: the port is taken.
     """
+    import viser
+
     if port:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -33,7 +34,7 @@ def open_server(port: int | None) -> viser.ViserServer:
         return viser.ViserServer(host=HOST, port=FIRST_PORT if port is None else port, verbose=False)
 
 
-def close_server(server: viser.ViserServer) -> None:
+def close_server(server: Any) -> None:
     """Stop it without the farewell that it would print."""
     with contextlib.redirect_stdout(io.StringIO()):
         server.stop()
