@@ -89,6 +89,12 @@ class TestMuJoCo:
             reached, free = max(reached, y[1]), max(free, z[1])
         assert acrobot.LIMIT - 0.05 < reached < acrobot.LIMIT + 0.1 < free
 
+    def test_what_blows_up_is_not_a_number(self, tmp_path, monkeypatch, capfd):
+        monkeypatch.chdir(tmp_path)
+        assert np.all(np.isnan(simulate(True, np.array([0.0, 0.0, 1e9, 1e9]), np.zeros(1))))
+        assert capfd.readouterr() == ("", "")
+        assert list(tmp_path.iterdir()) == []
+
     def test_differences(self):
         slopes = differences(False, np.array([0.3, 0.2, 0.5, -0.4]), np.array([0.1]))
         assert slopes.shape == (4, 5)

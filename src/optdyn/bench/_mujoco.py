@@ -50,21 +50,28 @@ MODEL = f"""
 """
 
 
+def _ignore(message) -> None:
+    pass
+
+
 @lru_cache(maxsize=2)
 def _engine(limited: bool) -> tuple[Any, Any, Any]:
     mujoco: Any = importlib.import_module("mujoco")
+    mujoco.set_mju_user_warning(_ignore)  # its own handler prints, and writes a file into the current folder
     model = mujoco.MjModel.from_xml_string(MODEL.format(limited="true" if limited else "false"))
     return mujoco, model, mujoco.MjData(model)
 
 
 def simulate(limited: bool, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-    """State [4] after one step, from a state and the impulse of the motor in N m s."""
+    """State [4] after one step, from a state and the impulse of the motor in N m s; NaN where it blows up."""
     mujoco, model, data = _engine(limited)
     mujoco.mj_resetData(model, data)
     data.qpos[:], data.qvel[:] = x[:2], x[2:]
     data.ctrl[:] = u / acrobot.STEP
     for _ in range(SUBSTEPS):
         mujoco.mj_step(model, data)
+    if any(warning.number for warning in data.warning):  # the engine has reset the state by then
+        return np.full(4, np.nan)
     return np.concatenate([data.qpos, data.qvel])
 
 
