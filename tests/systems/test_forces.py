@@ -97,6 +97,14 @@ def test_the_ground_carries_and_brakes_the_box():
         np.testing.assert_allclose(force.points[:, 2], 0.0, atol=1e-3)
 
 
+def test_a_turn_by_more_than_half_is_charted_without_a_jump():
+    angles = np.linspace(0.0, 5.0, 21)
+    q = np.stack([np.cos(angles / 2), 0 * angles, -np.sin(angles / 2), 0 * angles], axis=1)
+    q[7:] *= -1  # the same attitudes
+    vectors = _box3d_pictures.rotation_vectors(q)
+    np.testing.assert_allclose(vectors, np.outer(-angles, [0, 1, 0]), atol=1e-12)
+
+
 def test_pictures_turn_the_box_as_the_dynamics_do(rng):
     for q in rng.normal(size=(5, 4)):
         q = q / np.linalg.norm(q)

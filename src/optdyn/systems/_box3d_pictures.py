@@ -94,7 +94,7 @@ def panels(plan: Plan, dt: float, names: tuple[str, ...], limits: np.ndarray) ->
     states, controls = np.asarray(plan.states), np.asarray(plan.controls)
     outputs = {name: np.asarray(value) for name, value in plan.step_info.outputs.items()}
     times = dt * np.arange(len(states))
-    attitude = np.array([rotation_vector(q) for q in states[:, 10:14]])
+    attitude = rotation_vectors(states[:, 10:14])
     friction = np.linalg.norm(outputs["friction_impulse"].reshape(len(controls), -1, 2), axis=2)
     charts = [
         Panel("Centre", "m", times, dict(zip("xyz", states[:, 7:10].T, strict=True))),
@@ -128,11 +128,14 @@ def rotation_matrix(q: np.ndarray) -> np.ndarray:
     return np.eye(3) + 2 * w * S + 2 * S @ S
 
 
-def rotation_vector(q: np.ndarray) -> np.ndarray:
-    """Rotation vector in rad, at most half a turn."""
-    q = q if q[0] >= 0 else -q
-    sine = np.linalg.norm(q[1:])
-    return 2 * q[1:] if sine < 1e-9 else 2 * np.arctan2(sine, q[0]) / sine * q[1:]
+def rotation_vectors(attitudes: np.ndarray) -> np.ndarray:
+    """Rotation vectors [N, 3] in rad of unit quaternions [N, 4]: first at most half a turn, then no jumps."""
+    near = np.sign(np.sum(attitudes[1:] * attitudes[:-1], axis=1))
+    first = 1.0 if attitudes[0, 0] >= 0 else -1.0
+    q = attitudes * np.cumprod([first, *near])[:, None]
+    sine = np.linalg.norm(q[:, 1:], axis=1, keepdims=True)
+    turn = 2 * np.arctan2(sine, q[:, :1])
+    return np.where(sine < 1e-9, 2 * q[:, 1:], turn / np.maximum(sine, 1e-9) * q[:, 1:])
 
 
 def _at_height(points: np.ndarray, z: float) -> np.ndarray:
