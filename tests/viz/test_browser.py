@@ -44,7 +44,7 @@ def browser():
     driver.quit()
 
 
-def wait_for(condition, what, seconds=30):
+def wait_for(condition, what, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
