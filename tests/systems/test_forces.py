@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from optdyn.dynamics import rotation_matrix
-from optdyn.systems import _box3d, _box3d_pictures, _hopper, _planar_push, available, load
+from optdyn.systems import _box3d, _box3d_pictures, _hopper, _planar_push, _rocket, available, load
 
 
 def plan_of(states, controls, outputs) -> Any:
@@ -103,6 +103,35 @@ def test_a_turn_by_more_than_half_is_charted_without_a_jump():
     q[7:] *= -1  # the same attitudes
     vectors = _box3d_pictures.rotation_vectors(q)
     np.testing.assert_allclose(vectors, np.outer(-angles, [0, 1, 0]), atol=1e-12)
+
+
+def test_the_box_in_space_is_the_box_of_the_drawing(rng):
+    scenario = load("box3d", "tumble")
+    assert scenario.solids is not None
+    attitude = rng.normal(size=4)
+    x = np.concatenate([np.zeros(7), [0.1, 0.2, 0.3], attitude / np.linalg.norm(attitude)])
+    (box,) = [solid for solid in scenario.solids(x) if solid.label == "box"]
+    turn = np.asarray(rotation_matrix(jnp.asarray(box.attitude)))
+    corners = box.position + (np.array(box.size) / 2 * _box3d.SIGNS) @ turn.T
+    drawn = np.concatenate([shape.points for shape in scenario.draw(x) if shape.label == "face"])
+    assert rows(drawn) == rows(_box3d_pictures.project(corners))
+
+
+def test_the_rocket_in_space_is_the_rocket_of_the_drawing():
+    scenario = load("rocket")
+    assert scenario.solids is not None
+    x = np.asarray(scenario.first_state)
+    parts = {solid.label: solid for solid in scenario.solids(x)}
+    turn = np.asarray(rotation_matrix(jnp.asarray(parts["nose"].attitude)))
+    np.testing.assert_allclose(turn, _rocket.rotation(jnp.asarray(x[3:6])), atol=1e-12)
+    tip = parts["nose"].position + parts["nose"].size[1] / 2 * turn[:, 2]
+    seen = np.array([(tip[0] + tip[1]) / np.sqrt(2), tip[2]])
+    (hull,) = [shape for shape in scenario.draw(x) if shape.label == "hull"]
+    np.testing.assert_allclose(seen, hull.points[3], atol=1e-12)
+
+
+def rows(points):
+    return {tuple(point) for point in np.round(points, 9) + 0.0}
 
 
 def test_pictures_turn_the_box_as_the_dynamics_do(rng):

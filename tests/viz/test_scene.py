@@ -9,7 +9,8 @@ import pytest
 from helpers.fake_scenario import FakeScenario, FakeSlider, fake_plan
 from optdyn.systems import Shape, Solid
 from optdyn.viz import _meshes
-from optdyn.viz._scene import record_scene, to_space
+from optdyn.viz._flat_scene import to_space
+from optdyn.viz._scene import record_scene
 from optdyn.viz._turns import multiply, rotate
 
 ARROW = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [1.0, 0.5], [0.0, 2.0]])  # with a notch

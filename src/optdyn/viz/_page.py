@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from optdyn.viz._bodies import Scene
+from optdyn.viz._flat_scene import to_space
 from optdyn.viz._page_charts import PageChart
 from optdyn.viz._palette import rgb
-from optdyn.viz._scene import Scene, record_scene, to_space
+from optdyn.viz._scene import record_scene
 
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 _FOV = np.deg2rad(40.0)
