@@ -47,7 +47,7 @@ def test_pushes(variant):
 class EarlyHopper(od.AbstractComplementarityProblem):
     """w = q; duals: normal impulse, friction either way, and the multiplier of its limit (slip speed)."""
 
-    cone = NonnegativeOrthant(4)
+    cone: NonnegativeOrthant = NonnegativeOrthant(4)
 
     def equations(self, w, z, theta):
         q1, q2, h = theta["q1"], w, 0.05
