@@ -10,17 +10,32 @@ from optdyn._typing import Array, Float
 
 
 class ResidualCost(eqx.Module):
-    """`1/2 |residual|^2`, as a stage cost `residual(x, u, t)` or a terminal cost `residual(x)`.
+    """`loss(residual)`, as a stage cost `residual(x, u, t)` or a terminal cost `residual(x)`.
 
-    `ILQR(hessian="gauss_newton")` uses J'J in place of the exact Hessian, which is always positive
-    semidefinite and needs first derivatives only.
+    `ILQR(hessian="gauss_newton")` and `GaussNewton` use J' (Hessian of the loss) J in place of the exact
+    Hessian, which is always positive semidefinite and needs first derivatives of the residual only.
+
+    Arguments:
+        residual: returns a vector [k]; weights belong in here, as their square roots.
+        loss: `(r) -> scalar`, convex and twice differentiable (None: `1/2 |r|^2`).
     """
 
     residual: Callable[..., Float[Array, " k"]]
+    loss: Callable[[Array], Float[Array, ""]] | None = None
 
     def __call__(self, *args) -> Float[Array, ""]:
-        r = self.residual(*args)
-        return jnp.sum(r * r) / 2
+        return self.value(self.residual(*args))
+
+    def value(self, r: Float[Array, " k"]) -> Float[Array, ""]:
+        """The loss of a residual."""
+        return jnp.sum(r * r) / 2 if self.loss is None else self.loss(r)
+
+    def derivatives(self, r: Float[Array, " k"], J: Float[Array, "k n"]) -> tuple[Array, Array, Array]:
+        """Value, gradient and Gauss-Newton Hessian of the loss, where J is the derivative of the residual."""
+        if self.loss is None:
+            return jnp.sum(r * r) / 2, J.T @ r, J.T @ J
+        value, slope = jax.value_and_grad(self.loss)(r)
+        return value, J.T @ slope, J.T @ (jax.hessian(self.loss)(r) @ J)
 
 
 class Quadratic(eqx.Module):
@@ -44,7 +59,7 @@ def expand_cost(cost: Callable, v: Array, split: Callable, gauss_newton: bool) -
             return r, r
 
         J, r = jax.jacfwd(residual, has_aux=True)(v)
-        return Quadratic(jnp.sum(r * r) / 2, J.T @ r, J.T @ J)
+        return Quadratic(*cost.derivatives(r, J))
     # One trace gives value, gradient and, pushed forward along the unit vectors, the Hessian.
     (f, gradient), push = jax.linearize(jax.value_and_grad(value), v)
     hessian = jax.vmap(lambda e: push(e)[1])(jnp.eye(v.size, dtype=v.dtype))

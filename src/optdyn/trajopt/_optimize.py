@@ -108,14 +108,15 @@ def optimize_trajectory(
         raise ValueError(
             "ILQR takes no constraints or control bounds: use solver=AugmentedLagrangian(ILQR())"
         )
-    x0, controls = _check_shapes(problem, x0, controls)
+    x0, controls = check_shapes(problem, x0, controls)
     plan = _optimize(problem, x0, controls, as_float_arrays(solver), callback)
     if throw:
         plan = plan.result.error_if(plan, plan.result != RESULTS.successful)
     return plan
 
 
-def _check_shapes(problem: TrajectoryProblem, x0, controls) -> tuple[Array, Array]:
+def check_shapes(problem: TrajectoryProblem, x0, controls) -> tuple[Array, Array]:
+    """State and controls as arrays of one float type; one clear error for shapes that do not fit."""
     nx, nu = problem.dynamics.state_dim, problem.dynamics.control_dim
     x0, controls = _float_array(x0), _float_array(controls)
     if problem.initial_state is not None:

@@ -192,7 +192,7 @@ def _with_parameters(problem: TrajectoryProblem, dynamics: WithParameters) -> Tr
         if isinstance(given, Equality | Inequality):
             return replace(given, fn=spread(given.fn))
         if isinstance(given, ResidualCost):
-            return ResidualCost(spread(given.residual))
+            return ResidualCost(spread(given.residual), given.loss)
         return spread(given) if callable(given) else given
 
     names = ("stage_cost", "terminal_cost", "stage_constraint", "terminal_constraint")
@@ -201,9 +201,13 @@ def _with_parameters(problem: TrajectoryProblem, dynamics: WithParameters) -> Tr
 
 def _trace_cost(name: str, cost: Callable, *args) -> Callable:
     if isinstance(cost, ResidualCost):
-        return ResidualCost(
-            trace_function(lambda *a: jnp.asarray(cost.residual(*a)).astype(a[0].dtype), *args)
-        )
+        residual = trace_function(lambda *a: jnp.asarray(cost.residual(*a)).astype(a[0].dtype), *args)
+        r = jax.eval_shape(residual, *args)
+        if len(r.shape) != 1:
+            raise ValueError(f"{name}: a residual must be a vector, got shape {r.shape}")
+        if cost.loss is None:
+            return ResidualCost(residual)
+        return ResidualCost(residual, _trace_cost(f"the loss of {name}", cost.loss, r))
 
     def checked(*a):
         value = jnp.asarray(cost(*a))
