@@ -24,6 +24,7 @@ class GaussNewtonState(eqx.Module):
     merit: Float[Array, ""]
     damping: Regularization  # relative to the mean of the diagonal
     key: Array
+    checking: Bool[Array, ""]  # damping was taken away to see whether a small decrease was due to it
     # counted
     iterations: Int[Array, ""]
     fallbacks: Int[Array, ""]
@@ -54,14 +55,14 @@ class GaussNewton(eqx.Module):
     Arguments:
         max_iterations: iterations before giving up; 1 is enough in a receding horizon.
         cost_tol: converged when the model predicts, or the last step brought, a decrease below
-            `cost_tol max(1, |merit|)`, with little damping.
+            `cost_tol max(1, |merit|)`: with little damping, or first with and then again without.
         num_steps: step lengths in a batch, evenly spread over [0, 1], both included.
 
     Other Arguments:
         initial_damping: added to the diagonal, times the mean of the diagonal.
         min_damping, max_damping: its range; it is zero below the minimum.
         damping_factor: first factor of its changes; it grows while they go in the same direction.
-        small_damping: largest damping with which convergence is believed.
+        small_damping: largest damping with which convergence is believed at once.
         fallback_spread: standard deviation of random candidates, in the unit of the controls; it falls as
             1 / (iteration + 1).
         seed: of the random candidates.
@@ -108,6 +109,7 @@ class GaussNewton(eqx.Module):
             merit=shooting.merit(trajectory)[0],
             damping=Regularization(jnp.asarray(self.initial_damping, dtype), jnp.ones((), dtype)),
             key=jax.random.key_data(jax.random.key(self.seed)),
+            checking=jnp.asarray(False),
             iterations=jnp.asarray(0),
             fallbacks=jnp.asarray(0),
             merits=blank,
@@ -139,13 +141,11 @@ class GaussNewton(eqx.Module):
         damping = self._rule.after_search(direction.damping, moved, length)
         damping = tree_where(direction.usable, damping, direction.damping)
         exhausted = ~moved & (damping.value > self.max_damping)
-        # A step that a damped model calls small may be short for its damping alone: look once more without.
-        again = (flat | settled | exhausted) & ~believed
-        damping = tree_where(
-            again & direction.usable, Regularization(damping.value * 0, damping.growth), damping
-        )
+        # A decrease may be small for the damping alone: look once more without.
+        again = (flat | settled) & ~believed & direction.usable & ~state.checking
+        damping = tree_where(again, Regularization(0 * damping.value, damping.growth), damping)
 
-        converged = believed & (flat | settled)
+        converged = (believed & (flat | settled)) | (state.checking & direction.usable & (~moved | settled))
         result = state.result
         for condition, member in (
             (exhausted, RESULTS.stalled),
@@ -159,6 +159,7 @@ class GaussNewton(eqx.Module):
             merit=merit,
             damping=damping,
             key=state.key,
+            checking=again,
             iterations=state.iterations + 1,
             fallbacks=state.fallbacks + jnp.where(direction.usable, 0, 1),
             merits=write_row(state.merits, state.iterations, merit),
