@@ -93,7 +93,7 @@ def test_sampling_improves_a_plan_within_its_bounds(bounded, controller):
         state = eqx.tree_at(lambda s: s.steps, state, state.steps * 0)
         _, state, report = one_step(controller, bounded, state, jnp.zeros(2))
         before = float(report.merit) if before is None else before
-    _, newton, best = one_step(GaussNewtonMPC(), bounded, GaussNewtonMPC().init(bounded), jnp.zeros(2))
+    _, _, best = one_step(GaussNewtonMPC(), bounded, GaussNewtonMPC().init(bounded), jnp.zeros(2))
     assert float(best.merit) <= float(report.merit) < 1.2 * float(best.merit)
     assert np.abs(np.asarray(report.controls)).max() <= 2.0
     assert report.result == od.RESULTS.successful
@@ -134,7 +134,7 @@ def test_samples_that_fail_have_no_weight(controller, limit):
 
     broken = task(DiscreteDynamics(step, 2, 1), knots=3)
     state = controller.init(broken, jnp.full((12, 1), -0.1))
-    u, _, report = one_step(controller, broken, state, jnp.zeros(2))
+    _, _, report = one_step(controller, broken, state, jnp.zeros(2))
     assert np.all(np.isfinite(report.controls))
     if limit < 0:
         assert report.result == od.RESULTS.nonfinite

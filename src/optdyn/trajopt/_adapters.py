@@ -1,6 +1,7 @@
 """Other people's optimizers on the same single-shooting problem: optimistix, jaxopt, optax."""
 
 import importlib
+import warnings
 from typing import Any, Literal
 
 import equinox as eqx
@@ -93,7 +94,10 @@ class JaxoptSolver(eqx.Module):
 
     def run(self, shooting: Shooting, knots: Float[Array, "K nu"]) -> Outcome:
         """Minimize from `knots`."""
-        jaxopt = importlib.import_module("jaxopt")
+        with warnings.catch_warnings():
+            # It says on import that it is no longer maintained; who asks for it by name knows.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            jaxopt = importlib.import_module("jaxopt")
         settings = {"maxiter": self.max_iterations, "tol": self.tol, "jit": True, "implicit_diff": False}
         if self.method == "LBFGS":
             found = jaxopt.LBFGS(shooting.value, **settings).run(knots)
@@ -128,7 +132,9 @@ class OptaxSolver(eqx.Module):
 
         def step(carry, _):
             knots, state = carry
-            updates, state = self.optimizer.update(jax.grad(shooting.value)(knots), state, knots)
+            gradient = jax.grad(shooting.value)(knots)
+            with jax.numpy_dtype_promotion("standard"):  # optax counts in integers
+                updates, state = self.optimizer.update(gradient, state, knots)
             return (shooting.inside(optax.apply_updates(knots, updates)), state), None
 
         start = (shooting.inside(knots), self.optimizer.init(knots))

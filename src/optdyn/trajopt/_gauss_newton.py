@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from optdyn._kernel import map_in_kernel
 from optdyn._results import RESULTS
 from optdyn._tree import all_finite, tree_where, write_row
 from optdyn._typing import Array, Bool, Float, Int
@@ -123,8 +124,12 @@ class GaussNewton(eqx.Module):
         knots = state.knots
         direction = self._direction(shooting, shooting.model(state.trajectory, knots), state)
         candidates = self._candidates(shooting, direction, state)
-        trajectories = jax.vmap(lambda p: shooting.simulate(p, state.trajectory))(candidates)
-        merits = jax.vmap(lambda trajectory: shooting.merit(trajectory)[0])(trajectories)
+
+        def evaluate(knots):
+            trajectory = shooting.simulate(knots, state.trajectory)
+            return trajectory, shooting.merit(trajectory)[0]
+
+        trajectories, merits = map_in_kernel(evaluate, candidates)
         # The first candidate is where we are; what is known of it stays as it is, to the last bit.
         merits = merits.at[0].set(state.merit)
         best = jnp.argmin(merits)
