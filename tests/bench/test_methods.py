@@ -9,7 +9,7 @@ import pytest
 import optdyn as od
 from optdyn.bench._direct_systems import SYSTEMS
 from optdyn.bench._dynamics import bundled, hard
-from optdyn.bench._mujoco import differences, simulate
+from optdyn.bench._mujoco import MuJoCoAcrobot, differences, simulate
 from optdyn.bench._smoothing import sweep
 from optdyn.dynamics import GradientBundle
 from optdyn.systems import _acrobot as acrobot
@@ -77,30 +77,45 @@ class TestMuJoCo:
         step = jax.jit(lambda x, u: dynamics.advance(x, u, T)[0])
         y = np.concatenate([q, v])
         for _ in range(20):
-            x, y = step(x, jnp.asarray([0.02])), simulate(False, y, np.array([0.02]))
+            x, y = step(x, jnp.asarray([0.02])), simulate(False, y[None], np.array([[0.02]]))[0]
         assert np.abs(np.asarray(x[2:]) - y[:2]).max() < 0.05
         assert np.abs(np.asarray(x[2:]) - q).max() > 0.5
 
     def test_the_limit_is_soft(self):
-        y, reached, free = np.array([0.0, 1.5, 0.0, 4.0]), 0.0, 0.0
+        y, reached, free = np.array([[0.0, 1.5, 0.0, 4.0]]), 0.0, 0.0
         z = y
         for _ in range(3):
-            y, z = simulate(True, y, np.zeros(1)), simulate(False, z, np.zeros(1))
-            reached, free = max(reached, y[1]), max(free, z[1])
+            y, z = simulate(True, y, np.zeros((1, 1))), simulate(False, z, np.zeros((1, 1)))
+            reached, free = max(reached, y[0, 1]), max(free, z[0, 1])
         assert acrobot.LIMIT - 0.05 < reached < acrobot.LIMIT + 0.1 < free
 
     def test_what_blows_up_is_not_a_number(self, tmp_path, monkeypatch, capfd):
         monkeypatch.chdir(tmp_path)
-        assert np.all(np.isnan(simulate(True, np.array([0.0, 0.0, 1e9, 1e9]), np.zeros(1))))
+        x = np.array([[0.0, 0.0, 1e9, 1e9], [0.1, 0.2, 0.3, 0.4]])
+        broken, fine = simulate(True, x, np.zeros((2, 1)))
+        assert np.all(np.isnan(broken))
+        assert np.all(np.isfinite(fine))
         assert capfd.readouterr() == ("", "")
         assert list(tmp_path.iterdir()) == []
 
     def test_differences(self):
-        slopes = differences(False, np.array([0.3, 0.2, 0.5, -0.4]), np.array([0.1]))
-        assert slopes.shape == (4, 5)
+        slopes = differences(False, np.array([[0.3, 0.2, 0.5, -0.4]]), np.array([[0.1]]))
+        assert slopes.shape == (1, 4, 5)
         # A push at the elbow turns the links against each other; angles follow from rates.
-        assert slopes[1, 4] > 0 > slopes[0, 4]
-        np.testing.assert_allclose(slopes[0, 2], acrobot.STEP, rtol=0.1)
+        assert slopes[0, 1, 4] > 0 > slopes[0, 0, 4]
+        np.testing.assert_allclose(slopes[0, 0, 2], acrobot.STEP, rtol=0.1)
+
+    def test_batches_are_the_members(self, rng):
+        """Mapped over states and controls, steps and differences are those of one at a time."""
+        dynamics = MuJoCoAcrobot(limited=True)
+        x, u = rng.normal(size=(3, 4)), rng.normal(size=(3, 1))
+        steps = jax.jit(jax.vmap(lambda x, u: dynamics.step(x, u, T)))(x, u)
+        slopes = jax.jit(jax.vmap(lambda u: dynamics.sensitivities(x[0], u, T)))(u)
+        for i in range(3):
+            np.testing.assert_array_equal(steps[i], simulate(True, x[i : i + 1], u[i : i + 1])[0])
+            alone = differences(True, x[:1], u[i : i + 1])[0]
+            np.testing.assert_array_equal(slopes.A[i], alone[:, :4])
+            np.testing.assert_array_equal(slopes.B[i], alone[:, 4:])
 
 
 class TestDirect:

@@ -20,7 +20,13 @@ def unchanged(scenario: Scenario) -> tuple[Any, Any]:
     return scenario.problem, scenario.solver
 
 
-def measure_plans(name: str, variant: str, seeds: int, change: Change = unchanged) -> dict[str, Any]:
+def measure_plans(
+    name: str,
+    variant: str,
+    seeds: int,
+    change: Change = unchanged,
+    also: Callable[[list[Plan]], dict[str, Any]] = lambda solved: {},
+) -> dict[str, Any]:
     """Solve a scenario for seeds 0, 1, ...
 
     Medians are over the solved plans; CPU time is that of compiled code, the compilation apart.
@@ -30,6 +36,7 @@ def measure_plans(name: str, variant: str, seeds: int, change: Change = unchange
         variant: of the scenario.
         seeds: how many.
         change: `scenario -> (problem, solver)`, the method.
+        also: `solved plans -> named numbers`, further figures of the method.
     """
     compile_s = 0.0
     plans, times = [], []
@@ -59,6 +66,7 @@ def measure_plans(name: str, variant: str, seeds: int, change: Change = unchange
         "lower_level_failed": sum(int(totals.failed) for totals in lower),
         "cpu_s": float(np.median(times)),
         "compile_cpu_s": max(compile_s - times[0], 0.0),
+        **also(solved),
     }
 
 
