@@ -21,6 +21,11 @@ _SUITES = {
         "gradients and transcriptions on the same problems",
         ("solved", "iterations", "cost", "violation", "lower_level_solves", "lower_level_failed", "cpu_s"),
     ),
+    "ggn": Suite(
+        "_ggn",
+        "generalized Gauss-Newton against sampling in closed loop: cost, time, dimension, environments",
+        ("variables", "environments", "cost", "completed", "cpu_s", "cpu_s_per_solve"),
+    ),
     "smoothing": Suite(
         "_smoothing",
         "success and iterations against the smoothing, on the central path and below it",

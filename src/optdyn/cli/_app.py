@@ -160,6 +160,48 @@ def view_command(
         return view(result, port, open_browser=not no_open)
 
 
+class Controller(enum.StrEnum):
+    """Controllers of `optdyn mpc`."""
+
+    ggn = enum.auto()
+    ilqr = enum.auto()
+    dial = enum.auto()
+    mppi = enum.auto()
+
+
+@app.command("mpc")
+def mpc_command(
+    task: Annotated[str, typer.Argument(help="A task that `optdyn list` shows.", show_default=False)],
+    controller: Annotated[Controller, typer.Option(help="Who plans.")] = Controller.ggn,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Control steps; those of the task if absent.")
+    ] = None,
+    knots: Annotated[
+        int | None, typer.Option(min=1, help="Knots of the controls; those of the task if absent.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the initial state and of sampling.")] = 0,
+    json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the episode as JSON.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> int:
+    """Control TASK in a receding horizon.
+
+    The exit code is 0 only if the plant went through all steps, 1 if it did not, and 2 on bad input.
+    """
+    from optdyn.cli._mpc import MPCRequest, mpc
+
+    request = MPCRequest(
+        task=task,
+        controller=controller.value,
+        steps=steps,
+        knots=knots,
+        seed=seed,
+        json=json,
+        quiet=quiet,
+    )
+    with interruptible():
+        return mpc(request)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; `arguments` default to those of the process."""
     try:
