@@ -36,13 +36,11 @@ class Chain(eqx.Module):
 
 
 def _stage(x, u, t):
-    q, v = x[:LINKS], x[LINKS:]
-    return jnp.concatenate([jnp.cos(q) + 1, 0.5 * jnp.sin(q), 0.1 * v, 0.02 * u])
+    return jnp.concatenate([x[:LINKS] - np.pi, 0.1 * x[LINKS:], 0.02 * u])
 
 
 def _terminal(x):
-    q, v = x[:LINKS], x[LINKS:]
-    return 3 * jnp.concatenate([jnp.cos(q) + 1, 0.5 * jnp.sin(q), 0.2 * v])
+    return jnp.concatenate([3 * (x[:LINKS] - np.pi), 0.6 * x[LINKS:]])
 
 
 def dynamics(mass: float) -> DiscreteDynamics:
@@ -71,5 +69,5 @@ def build(noise, num_knots: int | None, description: str) -> ControlTask:
         temperature=5.0,
         steps=75,
         dt=DT,
-        goal_error=lambda x: float(np.max(np.abs(np.cos(x[:LINKS]) + 1))),
+        goal_error=lambda x: float(np.max(np.abs(x[:LINKS] - np.pi))),
     )
