@@ -29,7 +29,7 @@ $(STAMP)-viz: $(STAMP)-venv pyproject.toml
 	@touch $@
 
 $(STAMP)-dev: $(STAMP)-venv pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,viz]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,viz,mjx]'
 	@touch $@
 
 $(STAMP)-docs: $(STAMP)-venv pyproject.toml

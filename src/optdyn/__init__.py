@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optdyn import cones, dynamics, implicit, interior_point, mpc, programs, systems, trajopt, viz
+    from optdyn import cones, dynamics, implicit, interior_point, mjx, mpc, programs, systems, trajopt, viz
     from optdyn._results import RESULTS, result_name
     from optdyn.dynamics import AbstractDynamics
     from optdyn.implicit import ImplicitAdjoint, Solution, UnrolledAdjoint, solve
@@ -41,7 +41,18 @@ _HOME = {
     "result_name": "_results",
     "solve": "implicit",
 }
-_FOLDERS = ("cones", "dynamics", "implicit", "interior_point", "mpc", "programs", "systems", "trajopt", "viz")
+_FOLDERS = (
+    "cones",
+    "dynamics",
+    "implicit",
+    "interior_point",
+    "mjx",
+    "mpc",
+    "programs",
+    "systems",
+    "trajopt",
+    "viz",
+)
 
 __all__ = [
     "ILQR",
@@ -63,6 +74,7 @@ __all__ = [
     "dynamics",
     "implicit",
     "interior_point",
+    "mjx",
     "mpc",
     "optimize_trajectory",
     "programs",

@@ -1,6 +1,12 @@
 """Systems as Equinox modules: `step`, `linearize`, and information about what happened inside."""
 
-from optdyn.dynamics._base import AbstractDynamics, DiscreteDynamics, Linearization, StepInfo
+from optdyn.dynamics._base import (
+    AbstractDynamics,
+    DiscreteDynamics,
+    Linearization,
+    StepInfo,
+    tangent_jacobians,
+)
 from optdyn.dynamics._bundle import GradientBundle
 from optdyn.dynamics._continuous import (
     RK4,
@@ -38,4 +44,5 @@ __all__ = [
     "frictional_dynamics",
     "mechanical_dynamics",
     "rotation_matrix",
+    "tangent_jacobians",
 ]
