@@ -3,19 +3,22 @@
 SPHERE = """<mujoco><option timestep="0.005" cone="{cone}" integrator="{integrator}" iterations="{iterations}"
   ls_iterations="20" tolerance="1e-14"/>
 <worldbody><geom type="plane" size="2 2 .1"/>
-<body pos="0 0 0.1"><freejoint/><geom type="sphere" size="0.1" mass="1"/><site name="top" pos="0 0 0.1"/></body>
+<body pos="0 0 0.1"><freejoint/><geom type="sphere" size="0.1" mass="1"/>
+<site name="top" pos="0 0 0.1"/></body>
 </worldbody></mujoco>"""
 
-# Everything that makes a row: an equality, friction loss, a joint limit, contacts of a sliding and a rolling tip.
-FINGER = """<mujoco><option timestep="0.005" cone="{cone}" integrator="{integrator}" iterations="30" ls_iterations="30"
-  tolerance="1e-14"><flag gravity="enable"/></option>
-<default><geom solimp="0 0.9 0.01" contype="0" conaffinity="0"/><joint axis="0 1 0" damping="0.1" armature="0.01"/>
+# Everything that makes a row: an equality, friction loss, a joint limit, a contact.
+FINGER = """<mujoco><option timestep="0.005" cone="{cone}" integrator="{integrator}" iterations="30"
+  ls_iterations="30" tolerance="1e-14"/>
+<default><geom solimp="0 0.9 0.01" contype="0" conaffinity="0"/>
+ <joint axis="0 1 0" damping="0.1" armature="0.01"/>
 </default>
 <worldbody>
  <body name="upper" pos="0 0 0.5"><joint name="upper" range="-30 0" limited="true"/>
   <geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.02" mass="0.5"/>
   <body name="lower" pos="0.2 0 0"><joint name="lower"/>
-   <geom name="tip" type="capsule" fromto="0 0 0 0.2 0 0" size="0.02" mass="0.3"/><site name="tip" pos="0.2 0 0"/>
+   <geom name="tip" type="capsule" fromto="0 0 0 0.2 0 0" size="0.02" mass="0.3"/>
+   <site name="tip" pos="0.2 0 0"/>
  </body></body>
  <body name="wheel" pos="0.45 0 0.5"><joint name="wheel" frictionloss="0.05"/>
   <geom name="rim" type="sphere" size="0.08" mass="0.4"/></body>
@@ -50,7 +53,7 @@ def studded_body(contacts: int, iterations: int) -> str:
     return BODIES.format(iterations=iterations, bodies=f'<body pos="0 0 0.0195"><freejoint/>{balls}</body>')
 
 
-# In `finger`, the tip 1 mm inside the wheel, the upper joint past its limit, the wheel slipping and the tip sliding.
+# In `finger`: the tip 1 mm inside the wheel, the upper joint past its limit, the wheel slipping.
 FINGER_QPOS = (0.002, 0.3845, 0.1, 0.1)
 FINGER_QVEL = (0.3, -0.5, 0.4, 0.4)
 FINGER_CONTROL = (0.5, 0.3)

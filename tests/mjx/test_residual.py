@@ -1,15 +1,15 @@
-"""The residual is the gradient of our own cost; MuJoCo's C engine, MJX's solver and NumPy must agree with it."""
+"""The residual is the gradient of our own cost; C engine, MJX and NumPy must agree with it."""
 
 import jax
 import jax.numpy as jnp
 import mujoco
 import numpy as np
 import pytest
-from helpers import mjx_models
 from mujoco import mjx
 from mujoco.mjx._src import solver as mjx_solver
 
 import optdyn.mjx as om
+from helpers import mjx_models
 from optdyn.mjx._rules import loose_rules
 
 # Far from the solution in all directions, so that every piece of every penalty is visited.

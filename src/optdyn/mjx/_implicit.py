@@ -23,9 +23,10 @@ class ImplicitSolve(eqx.Module):
     """How derivatives of the contact solve are computed.
 
     Arguments:
-        mode: "reverse" (`jax.custom_vjp`: `grad`, `vjp`, `jacrev`; saves least) or "forward" (`jax.custom_jvp`:
-            `jvp`, `jacfwd`, and reverse mode as well, which then saves the factor).
-        linear_solve: "cholesky" of the dense H, or "cg", conjugate gradients with products by H only.
+        mode: "reverse" (`jax.custom_vjp`: `grad`, `vjp`, `jacrev`; saves least) or "forward"
+            (`jax.custom_jvp`: `jvp`, `jacfwd`, and reverse mode as well, which then saves the factor).
+        linear_solve: "cholesky" of the dense H, or "cg", conjugate gradients with products by H only; with
+            mode "forward", "cg" has no reverse mode (JAX cannot transpose it).
         refinements: steps of iterative refinement after the Cholesky solve.
         cg_tol: relative tolerance of "cg".
     """

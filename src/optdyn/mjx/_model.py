@@ -12,8 +12,8 @@ from mujoco import mjx
 
 from optdyn._typing import PyTree
 
-# Below these the solver of MJX does not converge on contact, and the implicit function theorem has no solution
-# to hold at. Models tuned for reinforcement learning have 1 and 5.
+# Below these the solver of MJX does not converge on contact, and the implicit function theorem has no
+# solution to hold at. Models tuned for reinforcement learning have 1 and 5.
 MIN_ITERATIONS = 4
 MIN_LINE_SEARCH = 10
 CONVERGED_ITERATIONS = 20
@@ -52,7 +52,7 @@ def load_model(
         model.opt.iterations = _positive("iterations", iterations)
     elif model.opt.iterations < MIN_ITERATIONS:
         _notice(
-            f"the model asks for {model.opt.iterations} solver iteration(s), which leaves contact unconverged; "
+            f"the model asks for {model.opt.iterations} solver iteration(s), too few for contact; "
             f"raised to {CONVERGED_ITERATIONS} (set `iterations` to choose)"
         )
         model.opt.iterations = CONVERGED_ITERATIONS

@@ -1,7 +1,7 @@
 """MuJoCo's contact problem as one convex cost, and what its derivatives give: residual, forces, Hessian.
 
-Equations: Todorov, "Convex and analytically-invertible dynamics with contacts and constraints" (ICRA 2014), in
-the form of the chapter "Computation" of MuJoCo's documentation. With a the accelerations and x = J a - a_ref,
+Equations: Todorov, "Convex and analytically-invertible dynamics with contacts and constraints" (ICRA
+2014), in the form of the chapter "Computation" of MuJoCo's documentation. With a the accelerations and x = J a - a_ref,
 
     a = argmin 1/2 a' M a - a' tau + s(J a - a_ref; D, eta, mu)
 
@@ -83,7 +83,7 @@ def cost(layout: Layout, acceleration: Float[Array, " nv"], terms: Terms) -> Flo
 
 
 def penalty(layout: Layout, x: Float[Array, " rows"], terms: Terms) -> Float[Array, ""]:
-    """s(x): quadratic on equalities, Huber's on friction loss, half of a quadratic on one-sided rows, cones."""
+    """s(x): quadratic on equalities, Huber's on friction loss, half quadratic on one-sided rows, cones."""
     ne, nf, one_sided = layout.equalities, layout.frictions, layout.one_sided
     D = terms.stiffness
     total = jnp.sum(D[:ne] * x[:ne] ** 2) / 2
@@ -123,7 +123,7 @@ def residual(layout: Layout, acceleration: Float[Array, " nv"], terms: Terms) ->
 
 
 def forces(layout: Layout, acceleration: Float[Array, " nv"], terms: Terms) -> Float[Array, " rows"]:
-    """f = -ds/dx, the forces of the constraints, in the units of their rows."""
+    """F = -ds/dx, the forces of the constraints, in the units of their rows."""
     return -jax.grad(penalty, argnums=1)(layout, terms.jacobian @ acceleration - terms.reference, terms)
 
 
