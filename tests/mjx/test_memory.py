@@ -1,5 +1,7 @@
 """What reverse mode keeps, from shapes alone, and what the compiler needs, from its own analysis."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -8,7 +10,7 @@ import optdyn.mjx as om
 from helpers import mjx_models
 
 
-def model(contacts, iterations, method="implicit"):
+def model(contacts, iterations, method: Any = "implicit"):
     dynamics = om.MJXDynamics(
         mjx_models.studded_body(contacts, iterations),
         solve=om.ContactSolve(method),
@@ -35,7 +37,8 @@ def compiled_bytes(contacts, iterations, method="implicit"):
     def loss(x):
         return jnp.sum(dynamics.step(x, jnp.zeros(0), jnp.asarray(0)) ** 2)
 
-    return jax.jit(jax.grad(loss)).lower(x).compile().memory_analysis().temp_size_in_bytes
+    analysis: Any = jax.jit(jax.grad(loss)).lower(x).compile().memory_analysis()
+    return analysis.temp_size_in_bytes
 
 
 def test_saved_bytes_do_not_depend_on_the_iterations():

@@ -2,15 +2,13 @@
 
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
 import pytest
-from mujoco import mjx
 from mujoco.mjx._src import solver as mjx_solver
 
 import optdyn.mjx as om
 from helpers import mjx_models
-from optdyn.mjx._rules import loose_rules
+from optdyn.mjx._backend import loose_rules, mjx, mujoco
 
 # Far from the solution in all directions, so that every piece of every penalty is visited.
 SAMPLES, SPREAD = 30, 200.0

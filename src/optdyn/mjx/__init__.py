@@ -1,11 +1,5 @@
 """MuJoCo MJX models as dynamics, with implicit derivatives of contact (extra `mjx`)."""
 
-try:
-    import mujoco as _mujoco  # noqa: F401
-    from mujoco import mjx as _mjx  # noqa: F401
-except ImportError as _error:
-    raise ImportError("optdyn.mjx needs MuJoCo and MJX: pip install 'optdyn[mjx]'") from _error
-
 from optdyn.mjx._dynamics import MJXDynamics
 from optdyn.mjx._implicit import ImplicitSolve
 from optdyn.mjx._model import MJXNotice, load_model

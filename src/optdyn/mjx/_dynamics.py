@@ -6,15 +6,13 @@ from os import PathLike
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import mujoco
 import numpy as np
-from mujoco import mjx
 
 from optdyn._results import RESULTS
 from optdyn._typing import Array, Float, PyTree
 from optdyn.dynamics import AbstractDynamics, Linearization, StateSpace, StepInfo, tangent_jacobians
+from optdyn.mjx._backend import Data, MjModel, Model, loose_rules, mjx, mujoco
 from optdyn.mjx._model import compile_model, load_model
-from optdyn.mjx._rules import loose_rules
 from optdyn.mjx._step import ContactSolve, forward, step
 
 
@@ -39,9 +37,9 @@ class MJXDynamics(AbstractDynamics):
         ValueError: MJX cannot run the model, or `substeps` is not positive.
     """
 
-    model: mjx.Model
-    reference: mjx.Data
-    source_model: mujoco.MjModel = eqx.field(static=True)
+    model: Model
+    reference: Data
+    source_model: MjModel = eqx.field(static=True)
     solve: ContactSolve = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
     residual_tol: float = eqx.field(static=True)
@@ -52,7 +50,7 @@ class MJXDynamics(AbstractDynamics):
 
     def __init__(
         self,
-        source: str | PathLike | mujoco.MjModel,
+        source: str | PathLike | MjModel,
         substeps: int = 1,
         *,
         solve: ContactSolve | None = None,
@@ -120,7 +118,7 @@ class MJXDynamics(AbstractDynamics):
             (qpos, qvel, act, _, _, error), _ = jax.lax.scan(substep, start, length=self.substeps)
         return jnp.concatenate([qpos, qvel, act]).astype(x.dtype), error
 
-    def data(self, x: Float[Array, " nx"], u: Float[Array, " nu"] | None = None) -> mjx.Data:
+    def data(self, x: Float[Array, " nx"], u: Float[Array, " nu"] | None = None) -> Data:
         """MJX data with this state and control, nothing else computed yet."""
         nq, nv = self.source_model.nq, self.source_model.nv
         d, dtype = self.reference, self.reference.qpos.dtype
@@ -179,7 +177,7 @@ class MJXDynamics(AbstractDynamics):
         return found
 
 
-def _quaternions(model: mujoco.MjModel) -> tuple[int, ...]:
+def _quaternions(model: MjModel) -> tuple[int, ...]:
     """Where in the state quaternions start."""
     free, ball = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
     starts = []

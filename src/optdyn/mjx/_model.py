@@ -7,10 +7,9 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import mujoco
-from mujoco import mjx
 
 from optdyn._typing import PyTree
+from optdyn.mjx._backend import Data, MjModel, Model, mjx, mujoco
 
 # Below these the solver of MJX does not converge on contact, and the implicit function theorem has no
 # solution to hold at. Models tuned for reinforcement learning have 1 and 5.
@@ -25,13 +24,13 @@ class MJXNotice(UserWarning):
 
 
 def load_model(
-    source: str | PathLike | mujoco.MjModel,
+    source: str | PathLike | MjModel,
     *,
     iterations: int | None = None,
     line_search_iterations: int | None = None,
     tolerance: float | None = None,
     timestep: float | None = None,
-) -> mujoco.MjModel:
+) -> MjModel:
     """A model that MJX can run, from a path, an XML string or an `MjModel` (which is copied).
 
     Arguments:
@@ -71,7 +70,7 @@ def load_model(
     return model
 
 
-def compile_model(model: mujoco.MjModel) -> tuple[mjx.Model, mjx.Data]:
+def compile_model(model: MjModel) -> tuple[Model, Data]:
     """MJX's model and its data at the reference configuration.
 
     Raises:
@@ -103,7 +102,7 @@ def _arrays(tree: PyTree) -> PyTree:
     return jax.tree.map(convert, tree)
 
 
-def _read(source: str | PathLike | mujoco.MjModel) -> mujoco.MjModel:
+def _read(source: str | PathLike | MjModel) -> MjModel:
     if isinstance(source, mujoco.MjModel):
         return copy.copy(source)
     if not isinstance(source, str | PathLike):

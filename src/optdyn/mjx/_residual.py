@@ -1,7 +1,8 @@
 """MuJoCo's contact problem as one convex cost, and what its derivatives give: residual, forces, Hessian.
 
 Equations: Todorov, "Convex and analytically-invertible dynamics with contacts and constraints" (ICRA
-2014), in the form of the chapter "Computation" of MuJoCo's documentation. With a the accelerations and x = J a - a_ref,
+2014), in the form of the chapter "Computation" of MuJoCo's documentation. With a the
+accelerations and x = J a - a_ref,
 
     a = argmin 1/2 a' M a - a' tau + s(J a - a_ref; D, eta, mu)
 
@@ -93,6 +94,8 @@ def penalty(layout: Layout, x: Float[Array, " rows"], terms: Terms) -> Float[Arr
     for size in sorted({size for _, size in layout.cones}):
         which = np.array([i for i, cone in enumerate(layout.cones) if cone[1] == size])
         rows = np.array([layout.cones[i][0] for i in which])[:, None] + np.arange(size)
+        if terms.friction is None:
+            raise ValueError("elliptic cones need `friction` in the terms")
         total += jnp.sum(jax.vmap(_cone)(x[rows], D[rows], terms.friction[which, :size]))
     return total
 

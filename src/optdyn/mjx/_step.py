@@ -10,10 +10,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from mujoco import mjx
 
 from optdyn._typing import Array, PyTree
 from optdyn.dynamics import StateSpace
+from optdyn.mjx._backend import Data, Model, mjx
 from optdyn.mjx._implicit import ImplicitSolve
 from optdyn.mjx._residual import Layout, Terms, forces, relative_residual
 
@@ -38,7 +38,7 @@ class ContactSolve(eqx.Module):
         if self.method not in ("implicit", "unrolled", "mjx"):
             raise ValueError(f"method must be 'implicit', 'unrolled' or 'mjx', got {self.method!r}")
 
-    def __call__(self, m: mjx.Model, d: mjx.Data) -> mjx.Data:
+    def __call__(self, m: Model, d: Data) -> Data:
         """Data with accelerations and constraint forces."""
         if self.method == "mjx":
             return mjx.solve(m, d)
@@ -55,7 +55,7 @@ class ContactSolve(eqx.Module):
         )
 
 
-def _unrolled(m: mjx.Model, d: mjx.Data) -> mjx.Data:
+def _unrolled(m: Model, d: Data) -> Data:
     if m.opt.solver != mjx.SolverType.NEWTON:
         raise ValueError("method 'unrolled' restarts the solver at each iteration, which suits Newton only")
     flags = m.opt.disableflags & ~mjx.DisableBit.WARMSTART
@@ -71,7 +71,7 @@ def _unrolled(m: mjx.Model, d: mjx.Data) -> mjx.Data:
     return mjx.solve(single, d.replace(qacc_warmstart=qacc))
 
 
-def contact_problem(m: mjx.Model, d: mjx.Data) -> tuple[Layout, Terms]:
+def contact_problem(m: Model, d: Data) -> tuple[Layout, Terms]:
     """The contact problem of data that `mjx.fwd_acceleration` has completed."""
     raw, contact = d._impl, d._impl.contact
     ne, nf = int(raw.ne), int(raw.nf)
@@ -90,7 +90,7 @@ def contact_problem(m: mjx.Model, d: mjx.Data) -> tuple[Layout, Terms]:
     return layout, Terms(raw.M, raw.efc_J, raw.efc_aref, raw.efc_D, loss, d.qfrc_smooth, friction)
 
 
-def forward(m: mjx.Model, d: mjx.Data, solve: ContactSolve, *, sensors: bool = False) -> mjx.Data:
+def forward(m: Model, d: Data, solve: ContactSolve, *, sensors: bool = False) -> Data:
     """Accelerations and forces of a state (`mjx.forward`), sensors on demand."""
     d = mjx.fwd_position(m, d)
     d = mjx.sensor_pos(m, d) if sensors else d
@@ -102,7 +102,7 @@ def forward(m: mjx.Model, d: mjx.Data, solve: ContactSolve, *, sensors: bool = F
     return mjx.sensor_acc(m, d) if sensors else d
 
 
-def step(m: mjx.Model, d: mjx.Data, solve: ContactSolve, space: StateSpace) -> tuple[mjx.Data, Array]:
+def step(m: Model, d: Data, solve: ContactSolve, space: StateSpace) -> tuple[Data, Array]:
     """The next data (`mjx.step`) and the largest relative residual of the contact solves of the step.
 
     `space` tells where the quaternions of `qpos` are.
@@ -120,7 +120,7 @@ def step(m: mjx.Model, d: mjx.Data, solve: ContactSolve, space: StateSpace) -> t
     raise ValueError(f"MJX has no integrator {m.opt.integrator!r}")
 
 
-def _error(m: mjx.Model, d: mjx.Data) -> Array:
+def _error(m: Model, d: Data) -> Array:
     if not d._impl.efc_J.size:
         return jnp.zeros_like(d.qpos, shape=())
     return jax.lax.stop_gradient(_relative(*contact_problem(m, d), d.qacc))
@@ -131,13 +131,11 @@ def _relative(layout: Layout, terms: Terms, qacc: Array) -> Array:
     return relative_residual(layout, qacc, terms)
 
 
-def _warm(d_next: mjx.Data, d: mjx.Data) -> mjx.Data:
+def _warm(d_next: Data, d: Data) -> Data:
     return d_next.replace(qacc_warmstart=jax.lax.stop_gradient(d.qacc))
 
 
-def _rk4(
-    m: mjx.Model, d0: mjx.Data, solve: ContactSolve, space: StateSpace, error: Array
-) -> tuple[mjx.Data, Array]:
+def _rk4(m: Model, d0: Data, solve: ContactSolve, space: StateSpace, error: Array) -> tuple[Data, Array]:
     """The classical Runge-Kutta method: `mjx.rungekutta4` calls MJX's own solver."""
     h = m.opt.timestep
 
