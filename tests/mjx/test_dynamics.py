@@ -11,8 +11,8 @@ from helpers import mjx_models
 from optdyn import RESULTS
 from optdyn.mjx._backend import mujoco
 
-# Step of the central differences. The impedance of a contact is a cubic of its depth in mm, so 1e-6 m leaves a
-# truncation error of 2e-7 on the sphere.
+# Step of the central differences. The impedance of a contact is a cubic of its depth in mm, so that 1e-6 m
+# leaves a truncation error of 2e-7 on the sphere.
 STEP = 2e-7
 
 
