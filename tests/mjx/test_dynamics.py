@@ -9,7 +9,6 @@ import pytest
 import optdyn.mjx as om
 from helpers import mjx_models
 from optdyn import RESULTS
-from optdyn.mjx._backend import mujoco
 
 # Step of the central differences. The impedance of a contact is a cubic of its depth in mm, so that 1e-6 m
 # leaves a truncation error of 2e-7 on the sphere.
@@ -105,9 +104,12 @@ def test_contact_is_solved_and_says_so(derivatives):
 
 def test_value_is_that_of_the_c_engine(derivatives):
     dynamics, x, u, x_next, *_ = derivatives
-    model = dynamics.source_model
-    data = mujoco.MjData(model)
-    data.qpos[:], data.qvel[:], data.ctrl[:] = x[: model.nq], x[model.nq :], u
-    for _ in range(dynamics.substeps):
-        mujoco.mj_step(model, data)
-    np.testing.assert_allclose(x_next, np.concatenate([data.qpos, data.qvel]), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(x_next, om.replay(dynamics, x, u[None])[1], rtol=0, atol=1e-7)
+
+
+def test_replay_refuses_what_does_not_fit(derivatives):
+    dynamics, x, u, *_ = derivatives
+    with pytest.raises(ValueError, match="x0 must have shape"):
+        om.replay(dynamics, x[1:], u[None])
+    with pytest.raises(ValueError, match="controls must have shape"):
+        om.replay(dynamics, x, u)

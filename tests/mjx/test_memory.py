@@ -48,7 +48,7 @@ def test_saved_bytes_do_not_depend_on_the_iterations():
 def test_unrolled_saves_more_with_each_iteration():
     one, ten = saved_bytes(4, 1, "unrolled"), saved_bytes(4, 10, "unrolled")
     assert ten > 5 * one
-    assert ten > 20 * saved_bytes(4, 10)
+    assert ten > 10 * saved_bytes(4, 10)  # of a whole step, most of which is not the solver
 
 
 @pytest.mark.slow

@@ -35,6 +35,11 @@ def test_a_model_given_as_an_object_is_not_changed():
     assert (changed.opt.iterations, changed.opt.tolerance, changed.opt.timestep) == (7, 1e-9, 0.01)
 
 
+def test_friction_is_clamped_as_in_the_c_engine():
+    xml = PLAIN.replace('mass="1"', 'mass="1" friction="0"')
+    assert om.load_model(xml).geom_friction[0, 0] == 1e-5
+
+
 def test_a_path_is_read(tmp_path):
     path = tmp_path / "pendulum.xml"
     path.write_text(PLAIN)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from optdyn._typing import PyTree
 from optdyn.mjx._backend import Data, MjModel, Model, mjx, mujoco
@@ -47,6 +48,9 @@ def load_model(
         TypeError: for other sources.
     """
     model = _read(source)
+    # The C engine clamps friction when it makes a contact; MJX does not, and does not converge without it.
+    model.geom_friction[:] = np.maximum(model.geom_friction, mujoco.mjMINMU)
+    model.pair_friction[:] = np.maximum(model.pair_friction, mujoco.mjMINMU)
     if iterations is not None:
         model.opt.iterations = _positive("iterations", iterations)
     elif model.opt.iterations < MIN_ITERATIONS:
