@@ -43,7 +43,11 @@ class AbstractController(eqx.Module):
     `first_solves` times.
     """
 
-    first_solves: eqx.AbstractVar[int]
+    # A property and not an abstract field: type checkers take those for the first argument of subclasses.
+    @property
+    @abc.abstractmethod
+    def first_solves(self) -> int:
+        """How often the first step repeats its work."""
 
     @abc.abstractmethod
     def improve(
