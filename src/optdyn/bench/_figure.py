@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any
 
 _COLORS = ("#0072B2", "#D55E00")
+_LABELS = {"on the path": "at kappa, on the central path", "below": "anywhere below kappa"}
 
 
 def plot(suite: str, rows: list[dict[str, Any]], path: str | PathLike[str]) -> None:
@@ -26,8 +27,8 @@ def plot(suite: str, rows: list[dict[str, Any]], path: str | PathLike[str]) -> N
         above, below = grid[:, column]
         for color, (rule, points) in zip(_COLORS, _curves(rows, case).items(), strict=False):
             smoothing, share, iterations = zip(*points, strict=True)
-            above.plot(smoothing, share, "o-", color=color, label=rule)
-            below.plot(smoothing, iterations, "o-", color=color, label=rule)
+            above.plot(smoothing, share, "o-", color=color, label=_LABELS.get(rule, rule))
+            below.plot(smoothing, iterations, "o-", color=color)
         above.set_title(case.replace("/", "\n"), fontsize=10)
         above.set_ylim(-5, 105)
         below.set_ylim(bottom=0)
@@ -38,7 +39,7 @@ def plot(suite: str, rows: list[dict[str, Any]], path: str | PathLike[str]) -> N
             axes.spines[["top", "right"]].set_visible(False)
     grid[0, 0].set_ylabel("solved [percent]")
     grid[1, 0].set_ylabel("iterations, median")
-    grid[0, 0].legend(loc="lower center", fontsize=8)
+    grid[0, 0].legend(loc="lower left", fontsize=8)
     figure.savefig(path, dpi=140)
 
 
