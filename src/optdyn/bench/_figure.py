@@ -4,7 +4,7 @@ import math
 from os import PathLike
 from typing import Any
 
-_COLORS = ("#0072B2", "#D55E00")
+_LINES = (("#0072B2", "o-"), ("#D55E00", "s--"))
 _LABELS = {"on the path": "at kappa, on the central path", "below": "anywhere below kappa"}
 
 
@@ -25,13 +25,21 @@ def plot(suite: str, rows: list[dict[str, Any]], path: str | PathLike[str]) -> N
     grid = figure.subplots(2, len(cases), squeeze=False, sharex=True)
     for column, case in enumerate(cases):
         above, below = grid[:, column]
-        for color, (rule, points) in zip(_COLORS, _curves(rows, case).items(), strict=False):
+        most, least = 0.0, math.inf
+        for (color, line), (rule, points) in zip(_LINES, _curves(rows, case).items(), strict=False):
             smoothing, share, iterations = zip(*points, strict=True)
-            above.plot(smoothing, share, "o-", color=color, label=_LABELS.get(rule, rule))
-            below.plot(smoothing, iterations, "o-", color=color)
+            look = {"color": color, "markerfacecolor": "white" if line == "s--" else color}
+            above.plot(smoothing, share, line, label=_LABELS.get(rule, rule), **look)
+            below.plot(smoothing, iterations, line, **look)
+            solved = [number for number in iterations if not math.isnan(number)]
+            most, least = max([most, *solved]), min([least, *solved])
         above.set_title(case.replace("/", "\n"), fontsize=10)
         above.set_ylim(-5, 105)
-        below.set_ylim(bottom=0)
+        if most > 8 * least > 0:
+            below.set_yscale("log")
+            below.set_ylim(least / 1.5, most * 1.5)
+        elif most > 0:
+            below.set_ylim(0, 1.08 * most)
         below.set_xscale("log")
         below.set_xlabel("smoothing of the derivatives")
         for axes in (above, below):
