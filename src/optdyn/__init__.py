@@ -7,7 +7,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optdyn import cones, dynamics, implicit, interior_point, mjx, mpc, programs, systems, trajopt, viz
+    from optdyn import (
+        cones,
+        dynamics,
+        implicit,
+        interior_point,
+        mjx,
+        mpc,
+        neural,
+        programs,
+        systems,
+        trajopt,
+        viz,
+    )
     from optdyn._results import RESULTS, result_name
     from optdyn.dynamics import AbstractDynamics
     from optdyn.implicit import ImplicitAdjoint, Solution, UnrolledAdjoint, solve
@@ -48,6 +60,7 @@ _FOLDERS = (
     "interior_point",
     "mjx",
     "mpc",
+    "neural",
     "programs",
     "systems",
     "trajopt",
@@ -76,6 +89,7 @@ __all__ = [
     "interior_point",
     "mjx",
     "mpc",
+    "neural",
     "optimize_trajectory",
     "programs",
     "result_name",

@@ -5,13 +5,27 @@ from pathlib import Path
 import jax
 import pytest
 
-from cases import api, bank, conic, conic_batch, lasso, lcp, lqr, mjx, ncp, nlp, ocp, planar_push, projection
+from cases import (
+    api,
+    bank,
+    conic,
+    conic_batch,
+    lasso,
+    lcp,
+    lqr,
+    mjx,
+    ncp,
+    network,
+    nlp,
+    ocp,
+    planar_push,
+    projection,
+)
 from cases.bank import Case
 
 # Cases that need a part of the library that does not exist yet, by type or by group, with the issue that
 # brings it.
 NOT_BUILT = {
-    "network": "Surrogates: neural surrogates are not built yet",
     "geometry": "Systems: signed distances of shapes are not built yet",
 }
 
@@ -47,7 +61,7 @@ def _runner(case: Case):
     if case.type in ("qp", "socp"):
         return _conic_runner(fields)
     runners = {"lcp": lcp.run, "ncp": ncp.run, "nlp": nlp.run, "lqr": lqr.run, "ocp": ocp.run, "api": api.run}
-    runners["mjx"] = mjx.run
+    runners |= {"mjx": mjx.run, "network": network.run}
     if case.type not in runners:
         pytest.fail(NOT_BUILT.get(case.type, f"no runner knows the type {case.type!r}"))
     return runners[case.type]
