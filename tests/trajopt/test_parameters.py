@@ -1,12 +1,14 @@
 """Shared parameters: free first states, periodic motions, linked stages, against dense solutions."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import optdyn as od
-from optdyn.dynamics import DiscreteDynamics
+from optdyn.dynamics import DiscreteDynamics, GradientBundle
 from optdyn.trajopt import Equality, Inequality
+from optdyn.trajopt._parameters import WithParameters
 
 N = 5
 A = np.array([[1.0, 0.2], [-0.1, 0.9]])
@@ -69,6 +71,13 @@ FREE = (np.eye(2, 2 + N), np.zeros(2))
 def solve(p0, solver: od.AugmentedLagrangian | od.ILQR = SOLVER, **kwargs):
     problem = od.TrajectoryProblem(DYNAMICS, N, stage_cost, terminal_cost, **kwargs)
     return od.optimize_trajectory(problem, jnp.asarray(p0), jnp.zeros((N, 1)), solver=solver)
+
+
+def test_the_solves_of_a_linearization_are_those_of_the_dynamics():
+    bundle = WithParameters(GradientBundle(DYNAMICS, samples=6), 2)
+    local = eqx.filter_jit(bundle.sensitivities)(jnp.ones(4), jnp.ones(1), jnp.asarray(0))
+    assert local.solves == 7
+    np.testing.assert_allclose(local.A[2:], np.eye(4)[2:], atol=1e-12)
 
 
 def test_a_free_first_state_takes_one_iteration():

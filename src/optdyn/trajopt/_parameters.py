@@ -48,7 +48,7 @@ class WithParameters(AbstractDynamics):
         local = self.inner.sensitivities(x, u, t, warm, smoothing)
         A = jax.scipy.linalg.block_diag(local.A, jnp.eye(p.size, dtype=x.dtype))
         B = jnp.concatenate([local.B, jnp.zeros((p.size, u.size), x.dtype)])
-        return Linearization(A, B, local.info)
+        return Linearization(A, B, local.info, local.solves)
 
     def split(self, x: Float[Array, "*b ny"]) -> tuple[Array, Array]:
         """(x, p) from the state with parameters."""
