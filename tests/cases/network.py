@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -61,7 +62,9 @@ def _network(case: Case) -> None:
     }
     network = neural.FrozenNetwork((data["W1"], data["W2"]), (data["b1"], data["b2"]), "tanh")
     x = data["x"]
-    y, jacobian, hessian = (jax.jit(f)(x) for f in (network, jax.jacrev(network), jax.hessian(network)))
+    y, jacobian, hessian = (
+        eqx.filter_jit(f)(x) for f in (network, jax.jacrev(network), jax.hessian(network))
+    )
     bound = network.certified_bound("euclidean")
 
     def dominates(want: Any) -> Any:
