@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import optdyn as od
-from helpers.differences import central, relative_error
+from helpers.differences import check_step_derivatives
 from helpers.plans import check_panels, check_pictures, solve
 from optdyn.systems import _planar_push as push
 from optdyn.systems import available, load
@@ -90,20 +89,12 @@ MODES = {
     "stick": ([0.0, 0.0, 0.0, -0.1005, 0.01], [0.0, 0.0, 0.0, 0.0, 0.0], [0.1, 0.02]),
     "free": ([0.0, 0.0, 0.3, -0.4, 0.0], [0.6, 0.2, 0.5, 0.0, 0.0], [0.3, -0.2]),
 }
-step: Any = eqx.filter_jit(DYNAMICS[False].step)
-sensitivities: Any = eqx.filter_jit(DYNAMICS[False].sensitivities)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_derivatives_against_differences(mode):
-    q, v, u = (np.array(part) for part in MODES[mode])
-    x = np.concatenate([q - H * v, q])
-    local = sensitivities(jnp.asarray(x), jnp.asarray(u), T)
-    difference_A = central(lambda x: step(jnp.asarray(x), jnp.asarray(u), T), x, 1e-5)
-    difference_B = central(lambda u: step(jnp.asarray(x), jnp.asarray(u), T), u, 1e-5)
-    assert relative_error(local.A, difference_A) <= 1e-5
-    assert relative_error(local.B, difference_B) <= 1e-5
+    check_step_derivatives(DYNAMICS[False], T, *MODES[mode], H)
 
 
 # Largest cost (5 percent above the best known) and median number of inner iterations over ten seeds.

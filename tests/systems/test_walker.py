@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import optdyn as od
-from helpers.differences import central, relative_error
+from helpers.differences import check_step_derivatives
 from helpers.plans import check_panels, check_pictures, solve
 from optdyn.systems import _walker_model as walker
 from optdyn.systems import load
@@ -102,14 +102,7 @@ MODES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_derivatives_against_differences(mode):
-    q, v, u = (np.array(part, dtype=float) for part in MODES[mode])
-    x = np.concatenate([q - H * v, q])
-    step: Any = eqx.filter_jit(DYNAMICS.step)
-    local = eqx.filter_jit(DYNAMICS.sensitivities)(jnp.asarray(x), jnp.asarray(u), T)
-    difference_A = central(lambda x: step(jnp.asarray(x), jnp.asarray(u), T), x, 1e-6)
-    difference_B = central(lambda u: step(jnp.asarray(x), jnp.asarray(u), T), u, 1e-3)
-    assert relative_error(local.A, difference_A) <= 1e-5
-    assert relative_error(local.B, difference_B) <= 1e-5
+    check_step_derivatives(DYNAMICS, T, *MODES[mode], H, steps=(1e-6, 1e-3))
 
 
 def test_the_reference_step_is_a_step():
