@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from optdyn._typing import Array, Float, PRNGKeyArray
+from optdyn._typing import Array, Float
 from optdyn.neural._activations import activation as find_activation
 from optdyn.neural._clipping import clip_rows, row_sum_norm, spectral_norm
 from optdyn.neural._smoothness import (
@@ -153,7 +153,7 @@ class MLP(AbstractNetwork):
     biases: tuple[Float[Array, " out"], ...]
     activation: str = eqx.field(static=True)
 
-    def __init__(self, sizes: Sequence[int], *, activation: str = "mish", key: PRNGKeyArray):
+    def __init__(self, sizes: Sequence[int], *, activation: str = "mish", key: Array):
         self.weights, self.biases = _initial(sizes, key)
         find_activation(activation)
         self.activation = activation
@@ -196,7 +196,7 @@ class LipschitzMLP(AbstractNetwork):
         *,
         budget: float | None = None,
         activation: str = "mish",
-        key: PRNGKeyArray,
+        key: Array,
     ):
         self.weights, self.biases = _initial(sizes, key)
         find_activation(activation)
@@ -249,7 +249,7 @@ class SmoothNeuralSurrogate(AbstractNetwork):
         budget: float,
         order: Literal[1, 2, "both"] = 1,
         activation: str = "mish",
-        key: PRNGKeyArray,
+        key: Array,
     ):
         if order not in (1, 2, "both"):
             raise ValueError(f"order must be 1, 2 or 'both', got {order!r}")
@@ -272,7 +272,7 @@ class SmoothNeuralSurrogate(AbstractNetwork):
         return second if self.order == 2 else first + second
 
 
-def _initial(sizes: Sequence[int], key: PRNGKeyArray) -> tuple[Layers, tuple[Array, ...]]:
+def _initial(sizes: Sequence[int], key: Array) -> tuple[Layers, tuple[Array, ...]]:
     if len(sizes) < 2 or any(size < 1 for size in sizes):
         raise ValueError(
             f"sizes must be at least two positive numbers (input, hidden.., output), got {sizes}"
