@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from helpers.signals import children_hear_ctrl_c
 from optdyn.cli._worker import process_age
 
 # A solve that never ends, and says when it has begun.
@@ -57,9 +58,14 @@ def test_bad_input_has_no_traceback():
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT is sent differently there")
 def test_ctrl_c_during_a_solve_is_answered_at_once_with_one_line():
     command = [sys.executable, "-c", ENDLESS, "solve", "pendulum", "-q"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    with children_hear_ctrl_c():
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"

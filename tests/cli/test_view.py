@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.signals import children_hear_ctrl_c
 from optdyn import viz
 from optdyn.cli import run
 from optdyn.cli._recording import read_recording
@@ -181,14 +182,15 @@ def test_the_process_serves_the_page_and_ends_cleanly_with_ctrl_c(tmp_path):
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "PYTHONWARNINGS": "error",
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "optdyn", "view", str(path), "--no-open", "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        cwd=Path(tmp_path),
-    )
+    with children_hear_ctrl_c():
+        process = subprocess.Popen(
+            [sys.executable, "-m", "optdyn", "view", str(path), "--no-open", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=Path(tmp_path),
+        )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
