@@ -6,7 +6,7 @@ import signal
 
 @contextlib.contextmanager
 def children_hear_ctrl_c():
-    """Tests that run in the background ignore SIGINT, and the processes they start inherit that; not these."""
+    """Tests that run in the background ignore SIGINT and hand that on to processes; here they do not."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
