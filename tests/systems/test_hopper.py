@@ -71,7 +71,8 @@ MODES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_derivatives_against_differences(mode):
-    check_step_derivatives(DYNAMICS[False], T, *MODES[mode], H)
+    q, v, u = MODES[mode]
+    check_step_derivatives(DYNAMICS[False], T, q, v, u, H)
 
 
 # Largest cost (5 percent above the best known) and median number of inner iterations over ten seeds.

@@ -102,7 +102,8 @@ MODES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_derivatives_against_differences(mode):
-    check_step_derivatives(DYNAMICS, T, *MODES[mode], H, steps=(1e-6, 1e-3))
+    q, v, u = MODES[mode]
+    check_step_derivatives(DYNAMICS, T, q, v, u, H, steps=(1e-6, 1e-3))
 
 
 def test_the_reference_step_is_a_step():
