@@ -22,7 +22,7 @@ class NeuralDynamics(AbstractDynamics):
         normalization: of single states [n] and controls [m]; not trained.
         window: number H of states in a history.
         residual_scale: weight of the network's output; small values keep long rollouts of a fresh network
-        tame.
+            tame.
 
     Raises:
         ValueError: for a network that does not fit.
