@@ -64,9 +64,7 @@ def test_plans_go_through_a_network():
 
 
 def test_trains_by_gradient(key):
-    """Every array of the network has a gradient; those of the normalisation exist too, and are masked by
-    training.
-    """
+    """Every array of the network has a gradient."""
     network = neural.SmoothNeuralSurrogate((3, 5, 2), budget=2.0, key=key)
     dynamics = neural.NeuralDynamics(network, neural.Normalization.none(2, 1))
     gradient = eqx.filter_jit(
