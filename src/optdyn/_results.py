@@ -1,6 +1,8 @@
 """The one enumeration of outcomes; every solve at every level returns a member of it."""
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 
 class RESULTS(eqx.Enumeration):
@@ -52,6 +54,12 @@ RESULT_NAMES = (
     "singular",
     "stalled",
 )
+
+
+def first_failed(results) -> RESULTS:
+    """The first of several members [n] that is not `successful`; `successful` if there is none."""
+    first = jnp.argmax(results != RESULTS.successful)
+    return jax.tree.map(lambda leaf: leaf[first], results)
 
 
 def result_name(result) -> str:

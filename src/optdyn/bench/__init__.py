@@ -3,6 +3,6 @@
 from optdyn.bench._figure import plot
 from optdyn.bench._machine import machine
 from optdyn.bench._suites import available, columns, tasks
-from optdyn.bench._task import Options, Task, missing_packages
+from optdyn.bench._task import Options, Task
 
-__all__ = ["Options", "Task", "available", "columns", "machine", "missing_packages", "plot", "tasks"]
+__all__ = ["Options", "Task", "available", "columns", "machine", "plot", "tasks"]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from optdyn.bench._direct_systems import SYSTEMS, Model
+from optdyn.bench._plans import Run, summary
 from optdyn.systems import load
 
 
@@ -153,7 +154,7 @@ def measure_direct(name: str, variant: str, seeds: int) -> dict[str, Any]:
     }
     solver = ca.nlpsol("direct", "ipopt", nlp.problem, options)
     build_s = time.process_time() - began
-    found = []
+    runs = []
     for seed in range(seeds):
         began = time.process_time()
         answer = solver(
@@ -165,28 +166,13 @@ def measure_direct(name: str, variant: str, seeds: int) -> dict[str, Any]:
         )
         stats, g = solver.stats(), np.asarray(answer["g"]).ravel()
         over = np.maximum(g - nlp.constraint_upper, nlp.constraint_lower - g)
-        found.append(
-            {
-                "solved": bool(stats["success"]) and bool(np.all(over <= nlp.tolerance + 1e-5)),
-                "iterations": int(stats["iter_count"]),
-                "cost": float(answer["f"]),
-                "violation": float(max(over.max(), 0.0)),
-                "cpu_s": time.process_time() - began,
-            }
-        )
-    solved = [run for run in found if run["solved"]]
-
-    def middle(key):
-        return float(np.median([run[key] for run in solved])) if solved else None
-
+        solved = bool(stats["success"]) and bool(np.all(over <= nlp.tolerance + 1e-5))
+        cost, violation = float(answer["f"]), float(max(over.max(), 0.0))
+        runs.append(Run(solved, int(stats["iter_count"]), cost, violation, time.process_time() - began))
+    # The transcription has no lower level.
     return {
-        "solved": len(solved),
-        "seeds": seeds,
-        "iterations": middle("iterations"),
-        "cost": middle("cost"),
-        "violation": max((run["violation"] for run in solved), default=None),
+        **summary(runs),
         "lower_level_solves": None,
         "lower_level_failed": None,
-        "cpu_s": float(np.median([run["cpu_s"] for run in found])),
         "compile_cpu_s": build_s,
     }

@@ -15,7 +15,7 @@ import equinox as eqx
 
 from optdyn.bench._direct import measure_direct
 from optdyn.bench._mujoco import measure_mujoco
-from optdyn.bench._plans import measure_plans
+from optdyn.bench._plans import lower_level_solver, measure_plans, with_smoothing
 from optdyn.bench._task import Options, Task
 from optdyn.dynamics import GradientBundle
 from optdyn.systems._scenario import Scenario
@@ -31,15 +31,9 @@ SAMPLES = 4  # per coordinate of state and control; about the published number f
 SPREADS = (1e-4, 1e-2)
 
 
-def with_smoothing(scenario: Scenario, smoothing: Continuation | None):
-    """The scenario's problem, and its solver with another schedule of smoothing."""
-    solver = eqx.tree_at(lambda s: s.smoothing, scenario.solver, smoothing, is_leaf=lambda leaf: leaf is None)
-    return scenario.problem, solver
-
-
 def hard(scenario: Scenario):
     """Derivatives at the kappa of the simulation."""
-    kappa = scenario.problem.dynamics.solver.central_path  # type: ignore[attr-defined]
+    kappa = lower_level_solver(scenario).central_path
     return with_smoothing(scenario, Continuation(kappa, kappa))
 
 

@@ -2,10 +2,11 @@
 
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import jax
+
+from optdyn._versions import installed_version
 
 _PACKAGES = ("optdyn", "jax", "jaxlib", "equinox", "numpy", "mujoco", "casadi")
 
@@ -18,15 +19,8 @@ def machine() -> dict[str, object]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "backend": jax.default_backend(),
-        **{name: found for name in _PACKAGES if (found := _version(name)) is not None},
+        **{name: found for name in _PACKAGES if (found := installed_version(name)) is not None},
     }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from optdyn.bench._plans import measure_plans
+from optdyn.bench._plans import measure_plans, with_smoothing
 from optdyn.dynamics import AbstractDynamics, Linearization
 from optdyn.dynamics._base import no_lower_level
 from optdyn.systems import _acrobot as acrobot
@@ -137,8 +137,7 @@ def in_mujoco(scenario: Scenario):
         terminal_cost=_terminal_cost,
         terminal_constraint=Equality(_distance_to_goal),
     )
-    solver = eqx.tree_at(lambda s: s.smoothing, scenario.solver, None, is_leaf=lambda leaf: leaf is None)
-    return problem, solver
+    return problem, with_smoothing(scenario, None)[1]
 
 
 def beyond_the_limit(plans: list[Plan]) -> dict[str, Any]:

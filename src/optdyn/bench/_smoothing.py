@@ -9,8 +9,7 @@ from functools import partial
 
 import equinox as eqx
 
-from optdyn.bench._dynamics import with_smoothing
-from optdyn.bench._plans import measure_plans
+from optdyn.bench._plans import lower_level_solver, measure_plans, with_smoothing
 from optdyn.bench._stop_below import StopBelow
 from optdyn.bench._task import Options, Task
 from optdyn.systems._scenario import Scenario
@@ -40,7 +39,7 @@ def sweep(scenario: Scenario, smoothing: float, rule: str):
             smoothing=constant,
         )
     if rule == "below":
-        inner = getattr(problem.dynamics, "solver")  # noqa: B009 (of a `ProgramDynamics`)
+        inner = lower_level_solver(scenario)
         problem = eqx.tree_at(lambda p: p.dynamics.solver, problem, StopBelow(inner.central_path, inner))
     return problem, solver
 

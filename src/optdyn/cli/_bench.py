@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from optdyn import viz
 from optdyn.cli import _errors, _output
 from optdyn.cli._document import write
 from optdyn.cli._errors import BadInputError
@@ -64,7 +65,7 @@ def bench(request: BenchRequest) -> int:
 
 def _prepare(request: BenchRequest) -> tuple[list[Any], tuple[str, ...]]:
     """Check everything that can be wrong, then load the library and the tasks."""
-    outputs = [("--json", request.json, (".json",)), ("--plot", request.plot, (".png", ".pdf", ".svg"))]
+    outputs = [("--json", request.json, (".json",)), ("--plot", request.plot, viz.PLOT_EXTENSIONS)]
     for option, path, known in outputs:
         if path is not None:
             _output.check_extension(option, path, known)
@@ -81,7 +82,7 @@ def _prepare(request: BenchRequest) -> tuple[list[Any], tuple[str, ...]]:
         raise BadInputError(f"unknown suite {request.suite!r}; choose from: {known} (see `optdyn list`)")
     if request.plot is not None and request.suite != "smoothing":
         raise BadInputError(f"--plot: the suite {request.suite} has no figure; only smoothing has one")
-    if request.plot is not None and benches.missing_packages(("matplotlib",)):
+    if request.plot is not None and viz.missing_packages(request.plot.suffix):
         raise BadInputError("--plot needs matplotlib; run `pip install 'optdyn[viz]'`")
     peers = None if request.peers is None else tuple(name for name in request.peers.split(",") if name)
     unknown = sorted(set(peers or ()) - {"mujoco", "casadi"})

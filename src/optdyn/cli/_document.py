@@ -4,11 +4,12 @@ import json
 import math
 import platform
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from optdyn._versions import installed_version
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Timing:
 def versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
     packages = ("optdyn", "jax", "jaxlib", "equinox", "lineax", "optimistix", "numpy")
-    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+    return {
+        "python": platform.python_version(),
+        **{name: installed_version(name) or "unknown" for name in packages},
+    }
 
 
 def document(
@@ -71,13 +75,6 @@ def write(content: dict[str, Any], path: Path) -> None:
     """Write `content` as JSON; numbers that are not finite, which JSON cannot hold, become null."""
     text = json.dumps(_finite(content), allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"
 
 
 def _finite(value: Any) -> Any:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from optdyn._results import RESULTS
+from optdyn._results import first_failed
 from optdyn._typing import Array, Float
 from optdyn.dynamics._base import AbstractDynamics, Linearization, StepInfo
 
@@ -103,6 +103,4 @@ class GradientBundle(AbstractDynamics):
 
 def _worst(info: StepInfo) -> StepInfo:
     """One `StepInfo` for all of a batch: the first failure there is, and the sum of the steps."""
-    failed = info.result != RESULTS.successful
-    result = jax.tree.map(lambda values: values[jnp.argmax(failed)], info.result)
-    return StepInfo(result, jnp.sum(info.steps), jnp.max(info.residual))
+    return StepInfo(first_failed(info.result), jnp.sum(info.steps), jnp.max(info.residual))

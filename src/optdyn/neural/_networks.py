@@ -97,7 +97,20 @@ class AbstractNetwork(eqx.Module):
         return log_certified(log_norms, constants.slope, constants.curvature)
 
 
-class FrozenNetwork(AbstractNetwork):
+class AbstractPlainNetwork(AbstractNetwork):
+    """A network whose weights are used as they are; nothing holds its layers."""
+
+    def effective_weights(self):
+        return self.weights
+
+    def log_constants(self):
+        return jnp.log(jnp.stack([row_sum_norm(W) for W in self.weights]))
+
+    def penalty(self):
+        return jnp.zeros((), self.weights[0].dtype)
+
+
+class FrozenNetwork(AbstractPlainNetwork):
     """A network given by its arrays.
 
     Arguments:
@@ -127,17 +140,8 @@ class FrozenNetwork(AbstractNetwork):
                 )
             width = W.shape[0]
 
-    def effective_weights(self):
-        return self.weights
 
-    def log_constants(self):
-        return jnp.log(jnp.stack([row_sum_norm(W) for W in self.weights]))
-
-    def penalty(self):
-        return jnp.zeros((), self.weights[0].dtype)
-
-
-class MLP(AbstractNetwork):
+class MLP(AbstractPlainNetwork):
     """A network that nothing bounds.
 
     Arguments:
@@ -157,15 +161,6 @@ class MLP(AbstractNetwork):
         self.weights, self.biases = _initial(sizes, key)
         find_activation(activation)
         self.activation = activation
-
-    def effective_weights(self):
-        return self.weights
-
-    def log_constants(self):
-        return jnp.log(jnp.stack([row_sum_norm(W) for W in self.weights]))
-
-    def penalty(self):
-        return jnp.zeros((), self.weights[0].dtype)
 
 
 class LipschitzMLP(AbstractNetwork):

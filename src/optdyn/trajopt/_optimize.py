@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
-from optdyn._results import RESULTS
+from optdyn._results import RESULTS, first_failed
 from optdyn._tree import all_finite, as_float_arrays
 from optdyn._typing import Array, Float, Int
 from optdyn.dynamics import StepInfo
@@ -149,9 +148,7 @@ def _optimize(problem: TrajectoryProblem, x0, controls, solver, callback) -> Pla
     trajectory = inner.current.trajectory
 
     # No later trajectory with a failed solve is accepted: where there is one, the first rollout failed.
-    step_results = trajectory.info.result
-    first_failed = jnp.argmax(step_results != RESULTS.successful)
-    lower = jax.tree.map(lambda leaf: leaf[first_failed], step_results)
+    lower = first_failed(trajectory.info.result)
     result = RESULTS.where(lower == RESULTS.successful, state.result, lower)
     result = RESULTS.where(all_finite((problem, x0, controls)), result, RESULTS.nonfinite_input)
     nx = problem.dynamics.state_dim

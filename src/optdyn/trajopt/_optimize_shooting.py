@@ -1,10 +1,9 @@
 """The entry for single shooting: `optimize_shooting`."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
-from optdyn._results import RESULTS
+from optdyn._results import RESULTS, first_failed
 from optdyn._tree import all_finite
 from optdyn._typing import Array, Float, Int
 from optdyn.dynamics import StepInfo
@@ -151,7 +150,5 @@ def solve_traced(shooting: Shooting, knots: Float[Array, "K nu"], solver: Shooti
 
 def _failure(trajectory: Trajectory) -> RESULTS:
     """Why a trajectory is of no use: the result of its first failed step, or a number that is not finite."""
-    results = trajectory.info.result
-    first = jnp.argmax(results != RESULTS.successful)
-    lower = jax.tree.map(lambda leaf: leaf[first], results)
+    lower = first_failed(trajectory.info.result)
     return RESULTS.where(lower == RESULTS.successful, RESULTS.nonfinite, lower)
